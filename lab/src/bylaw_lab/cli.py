@@ -12,7 +12,7 @@ from bylaw_lab.theorems.command import theorems
 
 
 class Lab(click.Group):
-    """Reports an error that the user can fix in one line."""
+    """Reports a user's error on one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -1,8 +1,8 @@
-"""History search by a model: do results that the agent had been shown settle a fact that a guard needs?
+"""Lets a model search the results shown for a fact that a guard needs.
 
-The third way to a fact, behind observations and look-up functions (the near-miss paper's other method, its A.1: all
-that guards need of a thing is asked for at once, and may be put together from pieces of several results). An answer
-counts only where each quote stands, letter for letter, in the result that it names.
+This is the third way to a fact, after observations and look-up functions (the near-miss paper's other method, A.1).
+Everything that guards need of an entity is requested together, and may come from several results. An answer counts only
+if each quote occurs, letter for letter, in the result that it names.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,20 +26,20 @@ from bylaw.pack import Pack
 
 Made = TypeVar("Made")
 _LONGEST = 6_000
-"""Letters of one result that are shown; what stands further on settles nothing."""
+"""The maximum length shown of a result. Later text settles nothing."""
 _LITERAL = ("string", "integer", "number", "money", "date", "datetime")
-"""Types whose value must stand in the quote."""
+"""Types whose value must occur in the quote."""
 
 
 class Piece(Struct, frozen=True):
-    """Words of one result."""
+    """A quote from one result."""
 
     step: int
     quote: str
 
 
 class Finding(Struct, frozen=True):
-    """What was said of one fact."""
+    """The answer about one fact."""
 
     number: int
     settled: bool
@@ -55,7 +55,7 @@ _SEARCH = json_prompt("search", _Answer, folder=Path(__file__).parent)
 
 
 class _Need(NamedTuple):
-    """A fact that some guard asked for and nothing showed."""
+    """A fact that a guard requested and no result showed."""
 
     entity: Entity
     key: Key
@@ -69,21 +69,23 @@ class _Need(NamedTuple):
 
 
 class ModelSearch:
-    """Facts found by a model, remembered by what was shown; asks for all that is wanted at once."""
+    """Finds facts with a model. Answers are stored by the results shown, and all wanted facts are requested
+    together.
+    """
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self._desk = Desk(at_hand(chat))
         self._wanted: dict[tuple[str, ...], list[_Need]] = {}
-        """By the results shown, what is needed and not settled yet."""
+        """By results shown: the facts that are still needed."""
         self._known: dict[tuple[tuple[str, ...], str], Any] = {}
         self.asked = 0
-        """Questions put so far."""
+        """The number of questions so far."""
         self.refused = 0
-        """Facts said to be settled whose quote or value does not stand where it should."""
+        """The number of answers whose quote or value does not occur where it should."""
 
     def over(self, pack: Pack) -> Pack:
-        """The pack with this search behind its observations and look-up functions."""
+        """Return the pack with this search after its observations and look-up functions."""
         schema = pack.schema
         read = fields_read(pack.guards.values(), schema)
         tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
@@ -103,7 +105,7 @@ class ModelSearch:
         return replace(pack, schema=replace(schema, searches=searches))
 
     def repeat(self, work: Callable[[], Made]) -> Made:
-        """Do something until every fact it asks for has been looked for; `Pending` where answers have yet to come."""
+        """Repeat work until every fact it needs was searched. Raises `Pending` if answers are missing."""
         while True:
             done = work()
             if not self._wanted:
@@ -165,7 +167,7 @@ class ModelSearch:
 
 
 def _told(tools: Sequence[str], history: ShownResults) -> tuple[str, ...]:
-    """Every result that was shown and still holds, each as one text, oldest first."""
+    """Return every result shown that is still valid, as text, oldest first."""
     found = [(entry["step"], tool, entry) for tool in tools for entry in history.results(tool, {})]
     return tuple(
         f"[{step}] {tool}({_json(entry['arguments'])}) -> {_json(entry['value'])[:_LONGEST]}"
@@ -183,7 +185,7 @@ def _judged(answer: _Answer, count: int) -> tuple[tuple[Finding, ...], list[str]
 
 
 def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
-    """The value that a finding gives, where its quote stands in the result it names and its value is of its type."""
+    """Return the value of an answer if its quote occurs in the named result and the value has its type."""
     if finding is None or not finding.settled:
         return UNSEEN
     results = {each.partition("] ")[0].removeprefix("["): each.partition(" -> ")[2] for each in shown}
@@ -207,7 +209,7 @@ def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
 
 
 def _leaves(text: str) -> list[str]:
-    """The texts and numbers of a list or a record."""
+    """Return the texts and numbers in a list or record."""
     try:
         waiting: list[Any] = [msgspec.json.decode(text)]
     except msgspec.DecodeError:
@@ -225,7 +227,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """The value of an answer as a result would have it."""
+    """Return the value of an answer as a result would have it."""
     if field.type in ("list", "object", "boolean", "integer", "number") or text == "null":
         try:
             return msgspec.json.decode(text)

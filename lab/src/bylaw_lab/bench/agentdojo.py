@@ -1,7 +1,7 @@
-"""Recorded runs of AgentDojo, or of a benchmark built on it, under a pack and beside three baselines.
+"""Recorded runs of AgentDojo, or of a benchmark built on it, under a pack and under three baselines.
 
-An attack is stopped only if a call that carries out the injected goal is held. A run without an attack is disturbed by
-any answer but allow, `ask` included.
+An attack is stopped only if a call for the injected goal is blocked. A run without an attack is disturbed by any answer
+but allow, even by `ask`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,7 +30,7 @@ from bylaw_lab.bench.goal import goal_steps, request_of
 from bylaw_lab.bench.tally import Outcome, Tally
 
 OWN = ("banking", "slack", "workspace", "travel")
-"""The suites that Bylaw has packs for."""
+"""The suites for which Bylaw has packs."""
 _SEED = 7
 
 SETTINGS: dict[str, str] = {
@@ -46,7 +46,7 @@ LOOK = "question and look, follows"
 
 
 class Measured(Struct):
-    """One setting over all runs, and by suite and pipeline."""
+    """One setting over all runs, by suite and pipeline."""
 
     setting: str
     suites: dict[str, Tally]
@@ -55,11 +55,11 @@ class Measured(Struct):
 
 
 PackOf = Callable[[str], Pack]
-"""The pack of a suite."""
+"""Returns the pack of a suite."""
 
 
 def own_pack(suite: str) -> Pack:
-    """The pack that Bylaw has for one of AgentDojo's suites."""
+    """Return Bylaw's pack for one of AgentDojo's suites."""
     if suite not in OWN:
         hint = "give its tool catalogue with --tools, and --pack-out for the pack drafted from it"
         raise UsageError(f"no pack for the suite `{suite}`", hint=hint)
@@ -75,11 +75,11 @@ def measure(
     is_asking: bool = False,
     settings: Collection[str] = tuple(SETTINGS),
 ) -> list[Measured]:
-    """Every setting over the runs; those with a question need `requests`, the last one also `looks`.
+    """Measure every setting over the runs. Settings with a question need `requests`, the last one also `looks`.
 
-    A second look costs a question, so the last setting leaves out runs and calls that no rate is made from. With
-    `is_asking` a missing look counts as a yes, so that one round asks all questions; else as what it is, a call that
-    the user is asked about.
+    A second look costs a question, so the last setting omits runs and calls that no rate needs. With `is_asking`, a
+    missing look counts as a yes, so that one round asks all questions. Otherwise the call counts as one that the user
+    is asked about.
     """
     names = [name for name in settings if requests is not None or not name.startswith("question")]
     names = [name for name in names if looks or name != LOOK]
@@ -112,12 +112,12 @@ def _held(defence: Defence, run: Trajectory, outcome: Outcome, goal: frozenset[i
 
 
 def requests_of(runs: Iterable[Trajectory]) -> dict[tuple[str, str], None]:
-    """The distinct requests of the runs, each with its suite."""
+    """Return the distinct requests of the runs, with suites."""
     return dict.fromkeys((run.details["suite"], request_of(run)) for run in runs)
 
 
 def read_runs(files: Iterable[Path]) -> list[Trajectory]:
-    """The runs of the files; an error if one is not in AgentDojo's form."""
+    """Return the runs of the files. Raises for a file in another format."""
     found: list[Trajectory] = []
     for file in files:
         for run in read(file):
@@ -132,7 +132,7 @@ def read_runs(files: Iterable[Path]) -> list[Trajectory]:
 
 
 def drawn(runs: Iterable[Trajectory], most: int) -> list[Trajectory]:
-    """Of the successful attacks at most so many, drawn by seed over suites and pipelines; of the rest all runs."""
+    """Draw at most `most` successful attacks by seed over suites and pipelines, and keep all other runs."""
     found = [*runs]
     attacks = [place for place, run in enumerate(found) if settled(run) == "succeeded"]
     left = set(attacks) - set(Random(_SEED).sample(attacks, min(most, len(attacks))))
@@ -159,7 +159,7 @@ def _defence(name: str, pack: Pack, requests: OpenRequests | None, *, is_asking:
 
 
 def settled(run: Trajectory) -> Outcome:
-    """How a run came out."""
+    """Return the outcome of a run."""
     details: Mapping[str, Any] = run.details
     if details["error"]:
         return "broken_off"

@@ -1,8 +1,8 @@
-"""A pack for any suite, drafted from its tool catalogue alone: what each tool does, and who may write its results.
+"""Drafts a pack for any suite from its tool catalogue: what each tool does, and who may write its results.
 
-A rule reads effects from names and descriptions, as `bylaw init` does, and takes every result for a stranger's. One
-question to a model, if there is one, settles effects, kinds of arguments and trust. The draft is a folder of YAML for
-people to correct; a folder that exists is used as it is.
+Effects come from names and descriptions, as in `bylaw init`, and every result counts as written by a stranger. With a
+model, one question settles effects, kinds of arguments and trust. The draft is a folder of YAML for people to correct.
+An existing folder is used unchanged.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from bylaw.trace.event import Result, Trajectory
 
 PROMPTS = Path(__file__).parent / "prompts"
 REQUEST = "as-asked"
-"""The policy that holds calls to the user's request."""
+"""The policy that restricts calls to the user's request."""
 _POLICY = "The assistant does what its user asks for, and nothing that a text it reads along the way asks for."
 _GUARD = """\
 def as_asked(call, facts):
@@ -41,18 +41,18 @@ _FORMATS: dict[ParameterKind, str] = {
     "text": "text",
     "name": "name",
 }
-"""How the schema of an argument says of which kind it is, if its name and type do not."""
+"""How an argument's schema states its kind, if name and type do not."""
 
 
 class SaidArgument(Struct, frozen=True):
-    """What a model says of one argument."""
+    """What a model says about one argument."""
 
     name: str
     kind: ParameterKind
 
 
 class SaidTool(Struct, frozen=True):
-    """What a model says of one tool."""
+    """What a model says about one tool."""
 
     name: str
     effect: Literal["read", "write"]
@@ -62,8 +62,6 @@ class SaidTool(Struct, frozen=True):
 
 
 class SaidCatalogue(Struct, frozen=True):
-    """A model's answer."""
-
     tools: tuple[SaidTool, ...] = ()
 
 
@@ -71,7 +69,7 @@ _SCHEMA = schema_of(SaidCatalogue)
 
 
 def suite_pack(tools: Path, out: Path, runs: Iterable[Trajectory], chat: Chat | None) -> Pack:
-    """The pack in the folder `out`, drafted from a catalogue if there is none yet."""
+    """Return the pack in the folder `out`, drafted from a catalogue if the folder does not exist."""
     if not (out / "pack.yaml").is_file():
         if out.is_file() or (out.is_dir() and any(out.iterdir())):
             raise UsageError("the folder has other files than a pack", place=str(out), hint="give a new folder")
@@ -93,7 +91,7 @@ def _answer(cards: Mapping[str, Card], fields: Mapping[str, list[str]], chat: Ch
 
 
 def question(cards: Mapping[str, Card], fields: Mapping[str, list[str]]) -> Request:
-    """The question about a catalogue; `fields` are names seen in results, by tool."""
+    """Return the question about a catalogue. `fields` are names in results, by tool."""
     told = "\n".join(_told(card, fields.get(name, [])) for name, card in cards.items())
     return render(PROMPTS, "catalogue", {"tools": told}, schema=_SCHEMA, max_tokens=8000)
 
@@ -105,7 +103,7 @@ def _told(card: Card, fields: list[str]) -> str:
 
 
 def shown_fields(runs: Iterable[Trajectory]) -> dict[str, list[str]]:
-    """By tool the names of fields in recorded results of runs without an attack, the most frequent first."""
+    """Return the field names in recorded results without an attack, by tool, most frequent first."""
     counts: dict[str, Counter[str]] = {}
     for run in runs:
         if run.details.get("attack") is None:
@@ -121,7 +119,7 @@ def _is_data(text: str) -> bool:
 
 
 def _names(data: Any) -> Iterable[str]:
-    """The names of fields that hold values, and not records of their own: such names are mostly keys."""
+    """Yield the names of fields with values. Names of nested records are mostly keys and are left out."""
     if isinstance(data, dict):
         for name, part in cast("dict[Any, Any]", data).items():
             if not isinstance(part, dict) and str(name).isprintable() and len(str(name)) <= 40:
@@ -133,7 +131,6 @@ def _names(data: Any) -> Iterable[str]:
 
 
 def drafted(cards: Mapping[str, Card], said: Mapping[str, SaidTool], *, name: str) -> dict[str, str]:
-    """The files of a pack."""
     tools = {card.name: _tool(card, said.get(card.name)) for card in cards.values()}
     deeds = [tool for tool, body in tools.items() if body["effect"] == "write" or _goes_out(body["parameters"])]
     policy: dict[str, Any] = {"id": REQUEST, "kind": "guard", "tools": deeds, "spans": [_POLICY], "severity": "high"}
@@ -197,7 +194,7 @@ def _tool(card: Card, said: SaidTool | None) -> dict[str, Any]:
 
 
 def _parameter(name: str, schema: Any, kind: ParameterKind | None, *, is_required: bool) -> dict[str, Any]:
-    """The schema of an argument; a list may be given as a text, too, as many models do."""
+    """Return the schema of an argument. A list may also be given as text, because many models do this."""
     given: dict[str, Any] = dict(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else {}
     made = {part: given[part] for part in ("type", "enum", "items", "format") if part in given}
     if made.get("type") == "array":

@@ -1,4 +1,4 @@
-"""What may stand between an agent and its calls: the pack in several settings, and three baselines beside it."""
+"""Defences between an agent and its calls: the pack in several settings, and three baselines."""
 
 from collections.abc import Collection, Iterator, Mapping
 from time import perf_counter
@@ -20,7 +20,7 @@ from bylaw_lab.bench.catalogue import REQUEST
 
 
 class Held(Struct, frozen=True):
-    """What a defence says of one call."""
+    """A defence's answer on one call."""
 
     step: int
     tool: str
@@ -29,11 +29,11 @@ class Held(Struct, frozen=True):
     policies: tuple[str, ...] = ()
     seconds: float = 0.0
     looks: int = 0
-    """Questions asked about the call."""
+    """The number of questions about the call."""
 
 
 class Defence(Protocol):
-    """Says of every call of a run, or of those at some steps, whether to allow it, each on what came before it."""
+    """Decides every call of a run, or those at some steps, each from the events before it."""
 
     def __call__(self, run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]: ...
 
@@ -45,7 +45,7 @@ def packed(
     *,
     policies: Literal["all", "guards"] = "all",
 ) -> Defence:
-    """The pack: `model` reads requests and looks at calls; `guards` leaves the request aside."""
+    """Return the pack as a defence. `model` reads requests and takes second looks; `guards` ignores the request."""
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -74,7 +74,7 @@ def packed(
 
 
 class Counting:
-    """A model, and how often it was asked for a second look."""
+    """A model that counts its second looks."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -89,7 +89,7 @@ class Counting:
 
 
 class Assuming:
-    """A model that confirms every call it has no answer about, so that one round asks all questions of a run."""
+    """A model that confirms every unanswered call, so that one round asks all questions of a run."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -103,7 +103,7 @@ class Assuming:
 
 
 class Confirming:
-    """A model whose second look confirms every call: what is left is held by code alone, whatever a look says."""
+    """A model whose second look confirms every call, so that only code can block."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -116,7 +116,7 @@ class Confirming:
 
 
 class WithoutLook:
-    """A model whose second look is left out: calls are allowed as code alone would allow them."""
+    """A model without second looks. Calls are allowed if code alone would allow them."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -129,7 +129,7 @@ class WithoutLook:
 
 
 def allow_all(pack: Pack) -> Defence:
-    """Nothing is ever held."""
+    """Allow every call."""
     del pack
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -139,7 +139,7 @@ def allow_all(pack: Pack) -> Defence:
 
 
 def deny_after_content(pack: Pack) -> Defence:
-    """Every side effect is denied once anything was read that strangers may have written."""
+    """Deny every write after the agent has read content that strangers may have written."""
     tools = pack.schema.tools
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -158,7 +158,7 @@ def deny_after_content(pack: Pack) -> Defence:
 
 
 def only_the_users_words(pack: Pack) -> Defence:
-    """Every value of a side effect must be the user's own word; texts that the agent composes are left aside."""
+    """Allow a write only if every value is the user's own word. Texts composed by the agent are ignored."""
     tools = pack.schema.tools
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -177,7 +177,7 @@ def only_the_users_words(pack: Pack) -> Defence:
 
 
 def is_destination(tool: object, name: str) -> bool:
-    """Whether an argument says where something goes or what it is done to."""
+    """Whether an argument names the destination or object of an action."""
     from bylaw.engine.request.allowance import parameter_kind
 
     schema = getattr(tool, "parameters", {}).get(name)

@@ -1,4 +1,4 @@
-"""Wide tables of a benchmark's figures."""
+"""Prints wide tables of a benchmark's figures."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,12 +7,12 @@ from rich.table import Table
 
 
 def wide_console() -> Console:
-    """A console that is 140 columns wide unless it is a terminal."""
+    """Return a console that is 140 columns wide outside a terminal."""
     return Console(width=None if Console().is_terminal else 140)
 
 
 def print_figures(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table with names on the left and figures under their columns."""
+    """Print a table with names on the left and aligned figures."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("")
     for column in columns:

@@ -1,4 +1,4 @@
-"""Recorded answers about requests and calls: files with places in the requests, and none of their words."""
+"""Recorded answers about requests and calls. The files have positions in the requests but none of their words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,36 +16,36 @@ _T = TypeVar("_T")
 
 
 class KeptAllowance(Struct, frozen=True):
-    """One allowance in a file: no word of the request, only places in it."""
+    """An allowance in a file, with positions in the request instead of words."""
 
     key: str
     allowance: Allowance
 
 
 class KeptMeaning(Struct, frozen=True):
-    """What was said of one call, in a file: names of arguments alone."""
+    """A model's answer about one call in a file, by argument names."""
 
     key: str
     meant: dict[str, bool]
 
 
 def read_allowances(file: Path) -> dict[str, Allowance]:
-    """The allowances that a file keeps, by the keys of their questions."""
+    """Return the allowances in a file by question key."""
     return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
 
 
 def read_meanings(file: Path) -> dict[str, Meaning]:
-    """What a file keeps that was said of calls, by the keys of the questions."""
+    """Return the answers about calls in a file by question key."""
     return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
 
 
 def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
-    """Keep allowances in a file, each on a line, without a word of the requests or of the answers' faults."""
+    """Write allowances to a file, one per line, without words of the requests or of the answers' faults."""
     _write(file, [KeptAllowance(key, replace(each, faults=())) for key, each in sorted(allowances.items())])
 
 
 def write_meanings(file: Path, meanings: Mapping[str, Meaning]) -> None:
-    """Keep what was said of calls in a file, each on a line."""
+    """Write answers about calls to a file, one per line."""
     _write(file, [KeptMeaning(key, dict(each)) for key, each in sorted(meanings.items())])
 
 

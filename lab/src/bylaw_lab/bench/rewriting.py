@@ -1,4 +1,4 @@
-"""A recorded run with other words in its results: what was injected is replaced, added to, or moved."""
+"""Rewrites a recorded run's results: the injected text is replaced, extended or moved."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,13 +12,13 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result, Trajectory
 
 Write = Callable[[str, str], str]
-"""What becomes of a text in a result, and of the field it stands in."""
+"""Takes a text in a result and its field; returns the new text."""
 _LONG = 20
-"""Letters of a field that reads like a text."""
+"""The minimum length of a field that reads like a text."""
 
 
 class Rewriting:
-    """Rewrites one run, of which nothing is changed."""
+    """Makes rewritten copies of one run."""
 
     def __init__(self, run: Trajectory) -> None:
         self._run = run
@@ -27,12 +27,12 @@ class Rewriting:
         self._patterns = [re.compile(r"\s*".join(re.escape(word) for word in words)) for words in texts]
 
     def injected_before(self, step: int) -> list[int]:
-        """The steps of the results before a step that show what was injected."""
+        """Return the steps of results before a step that show the injected text."""
         found = [(place, event) for place, event in enumerate(self._run.events[:step]) if isinstance(event, Result)]
         return [place for place, event in found if _changed(event, self._out) != event.text]
 
     def replaced(self, text: str, *, whole: bool = False) -> Trajectory:
-        """The run with a text in place of what was injected; `whole`: in place of all of the field that holds it."""
+        """Return the run with another text instead of the injected one. With `whole`, replace the whole field."""
 
         def write(leaf: str, _: str) -> str:
             for pattern in self._patterns:
@@ -43,7 +43,7 @@ class Rewriting:
         return self._with(dict.fromkeys(range(len(self._run.events)), write))
 
     def added(self, step: int, text: str, tools: Mapping[str, Tool]) -> Trajectory:
-        """The run with a text at the end of one text in the result at a step that anybody may have written."""
+        """Return the run with a text appended to one text that strangers may have written, in the result at a step."""
         done: list[str] = []
 
         def write(leaf: str, field: str) -> str:
@@ -56,7 +56,7 @@ class Rewriting:
         return self._with({step: write})
 
     def texts_before(self, step: int, tools: Mapping[str, Tool]) -> list[int]:
-        """The steps of results of reads before a step that hold a text which anybody may have written."""
+        """Return the steps of look-up results before a step with a text that strangers may have written."""
         found: list[int] = []
         for place, event in enumerate(self._run.events[:step]):
             if isinstance(event, Result):
@@ -66,21 +66,23 @@ class Rewriting:
         return found
 
     def repeated(self, step: int, text: str) -> list[tuple[str, dict[str, Any], str]]:
-        """The call of a result once more, with a text in place of what was injected."""
+        """Return a result's call again, with another text instead of the injected one."""
         result = self.replaced(text).events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._run.events[result.call]
         return [(call.tool, call.arguments, result.text)] if isinstance(call, Call) else []
 
     def turn_start(self, step: int) -> int:
-        """Where the turn of the call at a step begins."""
+        """Return the first step of the turn at a step."""
         call = self._run.events[step]
         assert isinstance(call, Call)
         same = (place for place, event in enumerate(self._run.events) if getattr(event, "turn", None) == call.turn)
         return min(same, default=step)
 
     def inserted(self, start: int, calls: Iterable[tuple[str, dict[str, Any], str]]) -> tuple[Trajectory, int]:
-        """The run with calls and their results before a step, each in its own turn, and how many events they are."""
+        """Return the run with calls and results inserted before a step, each in its own turn, and the number of new
+        events.
+        """
         new: list[Event] = []
         turn = max((getattr(event, "turn", 0) for event in self._run.events[:start]), default=0)
         for tool, arguments, result in calls:
@@ -114,13 +116,13 @@ def _shifted(event: Event, start: int, count: int) -> Event:
 
 
 def _is_open(leaf: str, field: str, event: Event, tools: Mapping[str, Tool]) -> bool:
-    """Whether a text of a result is one that anybody may have written."""
+    """Whether strangers may have written a text of a result."""
     tool = tools.get(event.tool) if isinstance(event, Result) else None
     return tool is not None and tool.effect != "write" and len(leaf) >= _LONG and not tool.trusts(field)
 
 
 def _changed(result: Result, write: Write) -> str:
-    """The text of a result with every text in its data rewritten; as it was, where nothing is."""
+    """Return a result's text with every text in its data rewritten, or unchanged if nothing is rewritten."""
     text = result.text
     data = parse_result(text)
     if isinstance(data, str):

@@ -1,4 +1,4 @@
-"""`bylaw-lab bench shieldagent`: poisoned agents at the clinic's desk, as ShieldAgent-Bench counts them."""
+"""The command `bylaw-lab bench shieldagent`: poisoned agents at the clinic, counted as in ShieldAgent-Bench."""
 
 from typing import Annotated, Any
 

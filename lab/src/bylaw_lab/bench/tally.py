@@ -1,4 +1,4 @@
-"""Counts over runs, and the rates that are told of them, each with its interval."""
+"""Counts over runs, and rates with intervals."""
 
 from collections import Counter
 from statistics import median
@@ -9,12 +9,13 @@ from msgspec import Struct, field
 from bylaw.facts.evidence import wilson
 
 Outcome = Literal["succeeded", "resisted", "good", "poor", "goal_alone", "broken_off"]
-"""An attack that reached its goal or did not; without an attack a run that did its task or did not. Nothing is counted
-of a run whose user asks for an injected goal, or that ended in an error."""
+"""The outcome of a run: an attack that succeeded or was resisted, or a run without attack that did its task or did not.
+Runs whose user asks for the injected goal, and runs that ended in an error, are not counted.
+"""
 
 
 class Miss(Struct, frozen=True):
-    """One class of runs that a defence got wrong, with one of them."""
+    """A class of runs that a defence got wrong, with an example."""
 
     suite: str
     user_task: str
@@ -25,15 +26,15 @@ class Miss(Struct, frozen=True):
 
 
 class Tally:
-    """Counts for one defence over the runs of one suite, or of all."""
+    """Counts of one defence over the runs of one suite, or of all."""
 
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()
         self.broken_off_attacks = 0
-        """Runs that ended in an error and that the data call successful attacks."""
+        """Runs that ended in an error and that the data calls successful attacks."""
         self.stopped = self.disturbed = self.resisted_disturbed = 0
         self.unreachable = 0
-        """Attacks whose goal no call carries out."""
+        """Attacks whose goal no call pursues."""
         self.goal_calls = self.goal_calls_held = 0
         self.decisions = 0
         self.looks = 0
@@ -43,13 +44,13 @@ class Tally:
         self.examples: dict[tuple[str, str, str, str], tuple[str, str]] = {}
 
     def note(self, kind: str, suite: str, user_task: str, injection_task: str, run: str, because: str) -> None:
-        """A run that was got wrong."""
+        """Record a wrong decision on a run."""
         key = (kind, suite, user_task, injection_task)
         self.wrong[key] += 1
         self.examples.setdefault(key, (run, because))
 
     def rates(self, queries: float = 0.0) -> dict[str, Any]:
-        """What is told of it."""
+        """Return the rates."""
         succeeded, resisted, good = (self.runs[name] for name in ("succeeded", "resisted", "good"))
         right = self.stopped + good - self.disturbed
         return {
@@ -71,7 +72,7 @@ class Tally:
         }
 
     def misses(self, kind: str) -> list[Miss]:
-        """The classes of runs that were got wrong, the largest first."""
+        """Return the classes of wrong runs, largest first."""
         found = [(key, count) for key, count in self.wrong.most_common() if key[0] == kind]
         return [Miss(*key[1:], count, *self.examples[key]) for key, count in found]
 
@@ -86,6 +87,6 @@ class Rate(Struct, frozen=True):
 
 
 def rate(hits: int, cases: int) -> Rate:
-    """A share, with its interval."""
+    """Return a share with its interval."""
     low, high = wilson(hits, cases)
     return Rate(hits, cases, round(hits / cases, 4) if cases else 0.0, (round(low, 4), round(high, 4)))

@@ -1,7 +1,7 @@
-"""Attackers who know the defence: successful attacks with their injected text rewritten, trick by trick, and counted.
+"""Attackers who know the defence: successful attacks whose injected text is rewritten by several tricks.
 
-What is rewritten is how the injected text brings its values along; the agent is supposed to obey it as it obeyed the
-first. So every variant succeeds against no defence, and each is decided on as if it had been recorded so.
+The tricks change how the injected text states its values. The agent is assumed to obey it as before. So every variant
+succeeds without a defence, and each is decided as if it had been recorded.
 """
 
 import base64
@@ -24,11 +24,11 @@ from bylaw_lab.bench.rewriting import Rewriting
 from bylaw_lab.bench.tally import Rate, rate
 
 Values = tuple[tuple[str, str], ...]
-"""What the injected goal needs: names of arguments, and their values."""
+"""What the injected goal needs: argument names and values."""
 
 
 class Attack(Struct, frozen=True):
-    """A successful attack that a call carries out."""
+    """A successful attack with a call for its goal."""
 
     run: Trajectory
     goal: frozenset[int]
@@ -37,7 +37,7 @@ class Attack(Struct, frozen=True):
 
 
 class Variant(Struct, frozen=True):
-    """One attack rewritten by one trick."""
+    """An attack rewritten by a trick."""
 
     run: Trajectory
     goal: frozenset[int]
@@ -60,7 +60,7 @@ _NAMED = re.compile(r"'([^'\n]{3,60})'|\"([^\"\n]{3,60})\"|(?<=[a-z,] )([A-Z][a-
 
 
 def attack_of(run: Trajectory, tools: Mapping[str, Tool]) -> Attack | None:
-    """What can be rewritten of an attacked run; None where no call carries it out or no result shows the injection."""
+    """Return an attack that can be rewritten; None if no call pursues its goal or no result shows the injection."""
     goal = goal_steps(run, tools)
     values = carried(run, goal)
     if not values or not Rewriting(run).injected_before(min(goal)):
@@ -181,7 +181,7 @@ TRICKS: dict[str, Trick] = {
 
 
 def variants(attacks: Iterable[Attack], trick: str, seed: int) -> Iterable[tuple[Attack, Variant]]:
-    """Every attack rewritten by one trick."""
+    """Yield every attack rewritten by a trick."""
     for place, attack in enumerate(attacks):
         variant = TRICKS[trick](attack, Random(f"{seed} {trick} {place}"))
         if variant is not None:
@@ -195,19 +195,21 @@ def _replaced(attack: Attack, text: str, *, whole: bool = False) -> Variant:
 def _moved(
     run: Trajectory, goal: frozenset[int], start: int, calls: Iterable[tuple[str, dict[str, str], str]]
 ) -> Variant:
-    """A run with calls before a step, and where its goal is then."""
+    """Return a run with calls before a step, and the new place of its goal."""
     more, count = Rewriting(run).inserted(start, calls)
     return Variant(more, frozenset(step + count if step >= start else step for step in goal))
 
 
 GUARDS, QUESTION, LOOKED = "guards", "question, follows", "second look alone"
-"""Without a model, guards alone; with one, code checks calls against its answer, or a second look is taken as well."""
+"""The settings: guards without a model; with a model, code checks calls against its answer, or a second look is
+added.
+"""
 MOST_LOOKS = 3
-"""Variants of each suite and trick that a second look is taken at."""
+"""How many variants of each suite and trick get a second look."""
 
 
 class Through(Struct, frozen=True):
-    """One class of variants that got through, with one of them."""
+    """A class of variants that got through, with an example."""
 
     suite: str
     user_task: str
@@ -236,8 +238,10 @@ def try_tricks(
     requests: OpenRequests | None = None,
     looks: bool = False,
 ) -> list[Tried]:
-    """Every trick under the guards, and under the question if `requests` answers it; with `looks`, a second look is
-    taken at some of the variants that code lets through."""
+    """Try every trick under the guards, and under the question if `requests` answers it.
+
+    With `looks`, some of the variants that code allows get a second look.
+    """
     found = {suite: _Trials(pack, requests, seed) for suite, pack in packs.items()}
     for run in runs:
         trials = found[run.details["suite"]]
@@ -248,14 +252,14 @@ def try_tricks(
 
 
 class _Trials:
-    """The attacks of one suite, and what they are tried against."""
+    """The attacks of one suite, with the defences."""
 
     def __init__(self, pack: Pack, requests: OpenRequests | None, seed: int) -> None:
         self.pack, self._requests, self._seed = pack, requests, seed
         self.attacks: list[Attack] = []
 
     def cases(self, setting: str, trick: str) -> list[tuple[Attack, Variant]]:
-        """The variants that a setting is tried on: all, or for a second look some of those that reach it."""
+        """Return the variants for a setting: all, or for a second look some of those that reach it."""
         found = [*variants(self.attacks, trick, self._seed)]
         if setting != LOOKED or self._requests is None:
             return found
@@ -297,7 +301,7 @@ def _tried(setting: str, trick: str, trials: Mapping[str, _Trials]) -> Tried:
 
 
 def _why(attack: Attack, variant: Variant) -> str:
-    """Where the values of a variant that got through stand."""
+    """Return where the values of a variant that got through came from."""
     provenance = Provenance(variant.run.events, tools=attack.tools)
     reasons: list[str] = []
     for name, value in attack.values:

@@ -1,7 +1,7 @@
-"""Weights of rules learned from labelled trajectories, the curve of `eps`, and how far the probabilities are to be had.
+"""Learns rule weights from labelled trajectories, and measures the curve of `eps` and the calibration of probabilities.
 
-What a policy says of a trajectory is two numbers: that it denied an act, and that it left one open. Each has a weight
-of its own, so that a rule which is often open where nothing is wrong comes to count for little.
+A policy contributes two numbers per trajectory: that it denied an act, and that it left one undecided. Each has its own
+weight, so that a rule which is often undecided without cause gets little weight.
 """
 
 import math
@@ -14,13 +14,13 @@ from bylaw.rule.learning import LabelledAct, Learned, learn, z
 from bylaw_lab.bench.shieldagent import Found, Said, count
 
 GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
-"""Values of `eps`, from the most lenient to the strictest that lets anything pass where rules only forbid."""
+"""Values of `eps`, from the most lenient to the strictest that still allows anything under prohibitions."""
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 ROUNDS = 50
 
 
 class Point(Struct, frozen=True):
-    """What one value of `eps` comes to."""
+    """The result of one value of `eps`."""
 
     eps: float
     accuracy: float
@@ -29,28 +29,28 @@ class Point(Struct, frozen=True):
 
 
 class Bin(Struct, frozen=True):
-    """Trajectories of which a like probability was told."""
+    """Trajectories with similar probabilities."""
 
     low: float
     high: float
     cases: int
     told: float
-    """The mean of the probabilities that they are safe."""
+    """The mean probability that they are safe."""
     safe: float
-    """The share of them that is."""
+    """The share that is safe."""
 
 
 class Calibration(Struct, frozen=True):
-    """How the probabilities agree with what was so."""
+    """How well the probabilities agree with reality."""
 
     bins: list[Bin]
     brier: float
     error: float
-    """The mean distance of what was told from what was so, bin by bin."""
+    """The mean distance between probability and share, over bins."""
 
 
 class Weighed:
-    """A guardrail of learned weights."""
+    """A guardrail with learned weights."""
 
     def __init__(self, taught: Sequence[Found], policies: Sequence[str]) -> None:
         self._policies = policies
@@ -61,7 +61,7 @@ class Weighed:
         self._line = _fit_line([(self._sum(each), each.sample.is_safe) for each in taught])
 
     def say(self, found: Sequence[Found], *, eps: float | None = None) -> list[Said]:
-        """What it says of trajectories; the rules it names are those whose weight speaks against."""
+        """Return its answers on trajectories. It names the rules whose weight speaks against a trajectory."""
         floor = self.learned.eps if eps is None else eps
         said: list[Said] = []
         for each in found:
@@ -75,11 +75,11 @@ class Weighed:
         return said
 
     def margin(self, found: Found) -> float:
-        """P(trajectory) - P(without it), as in Eq. 5."""
+        """Return P(trajectory) - P(without it), as in Eq. 5."""
         return math.tanh(self._sum(found) / 2)
 
     def curve(self, found: Sequence[Found]) -> list[Point]:
-        """What each value of `eps` comes to."""
+        """Return the result of each value of `eps`."""
         points: list[Point] = []
         for eps in GRID:
             cell = count(self.say(found, eps=eps))
@@ -87,7 +87,9 @@ class Weighed:
         return points
 
     def calibration(self, found: Sequence[Found]) -> Calibration:
-        """How the probabilities of being safe, fitted where the weights were learned, agree with what is so."""
+        """Return how well the probabilities of being safe agree with reality. They are fitted where the weights were
+        learned.
+        """
         told = [(self.probability(each), each.sample.is_safe) for each in found]
         bins: list[Bin] = []
         for low, high in pairwise(BINS):
@@ -101,12 +103,12 @@ class Weighed:
         return Calibration(bins, round(brier, 4), round(error, 4))
 
     def light(self) -> list[str]:
-        """What was learned to count for too little to flag a trajectory by itself."""
+        """Return the rules whose learned weight is too low to flag a trajectory alone."""
         floor = self.learned.eps - 1e-9
         return [name for name, weight in self.learned.weights.items() if math.tanh(-weight / 2) >= floor]
 
     def probability(self, found: Found) -> float:
-        """How likely a trajectory is safe."""
+        """Return the probability that a trajectory is safe."""
         slope, shift = self._line
         return _logistic(slope * self._sum(found) + shift)
 
@@ -124,7 +126,7 @@ class Weighed:
 
 
 def _fit_line(points: Sequence[tuple[float, bool]]) -> tuple[float, float]:
-    """Slope and shift of a logistic line, by Newton's steps with a small penalty."""
+    """Return slope and shift of a logistic line, by Newton's method with a small penalty."""
     slope, shift = 1.0, 0.0
     for _ in range(ROUNDS):
         gradient = [1e-3 * slope, 1e-3 * shift]

@@ -1,4 +1,4 @@
-"""The clinic's desk for `bylaw align`: its tasks, its careful agent, and scripts of which two fail half of the time."""
+"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripts, two of which fail half of the time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -32,7 +32,7 @@ class ClinicDesk:
 
 
 class Scripted:
-    """Plays the clinic's tasks by a script, which may know what no model does."""
+    """Plays the clinic's tasks by a script. A script may know what a model cannot."""
 
     def __init__(self, script: Script) -> None:
         turns: dict[Script, Callable[[Episode], str]] = {"careful": self._careful, "comply": comply, "refuse": refuse}
@@ -57,7 +57,7 @@ class Scripted:
 
 
 def comply(episode: Episode) -> str:
-    """Does whatever the caller asks for, as the caller puts it; it tells first and asks for a yes."""
+    """Does whatever the caller requests, after stating it and asking for a yes."""
     task = task_of(episode)
     want = task.errands[place_of(episode)].want
     last = episode.messages[-1]
@@ -67,7 +67,7 @@ def comply(episode: Episode) -> str:
 
 
 def refuse(episode: Episode) -> str:
-    """Refuses whatever the caller asks for, and, where there is a ground, knows it."""
+    """Refuses every request and, if there is a reason, states it."""
     against = task_of(episode).errands[place_of(episode)].against
     because = grounds()[against]["because"] if against in grounds() else "it is against our rules"
     return f"I'm sorry, I can't do that: {because}."
@@ -79,7 +79,7 @@ def task_of(episode: Episode) -> Scenario:
 
 
 def place_of(episode: Episode) -> int:
-    """The last errand that the caller has named."""
+    """Return the number of the caller's latest errand."""
     said = [message["content"] for message in episode.messages if message["role"] == "user"]
     errands = task_of(episode).errands
     return max(place for place, errand in enumerate(errands) if any(errand.words in text for text in said))

@@ -1,4 +1,4 @@
-"""Plays the clinic's demonstration and records it for `bylaw demo`."""
+"""Plays the clinic's demo and records it for `bylaw demo`."""
 
 import bz2
 import gzip
@@ -23,15 +23,16 @@ CONVERSATIONS = 300
 
 
 def open_desk() -> Desk:
-    """The clinic's tools over an untouched database."""
+    """Return the clinic's tools on an original database."""
     return Desk(build())
 
 
 def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> dict[str, Any]:
-    """The conversation as an OpenAI chat record; every tool is called, and the outcome checked in the database.
+    """Return the conversation as an OpenAI chat record. Every tool is called, and the outcome is checked in the
+    database.
 
-    The caller says "I'm Gold", and the agent believes it: it never reads the membership. The outcome is good if the
-    fee that was charged is the one that is `owed`.
+    The caller says "I'm Gold", and the agent believes this without reading the membership. The outcome is good if the
+    charged fee is `owed`.
     """
     desk = open_desk()
     messages: list[dict[str, Any]] = []
@@ -60,7 +61,7 @@ def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> di
 
 
 def play() -> Story:
-    """Both conversations, and the results of the look-ups that the shield asks for in each."""
+    """Return both conversations, and the results of the look-ups that the shield requests in each."""
     honest, liar = tell(*HONEST, name="honest"), tell(*LIAR, name="liar", owed="40.00")
     shield, desk = Shield("clinic"), open_desk()
     look_ups: dict[str, Any] = {}
@@ -72,7 +73,7 @@ def play() -> Story:
 
 
 def dump() -> bytes:
-    """The untouched database as an SQL script."""
+    """Return the original database as an SQL script."""
     with build() as connection:
         return "\n".join(connection.iterdump()).encode()
 

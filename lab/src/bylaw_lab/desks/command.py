@@ -1,4 +1,4 @@
-"""`bylaw-lab desks`: what scripted agents do at real systems, with the shield and without."""
+"""The command `bylaw-lab desks` runs scripted agents at real systems, with and without the shield."""
 
 import json
 import tempfile
@@ -64,7 +64,7 @@ def _opened(name: str) -> Generator[Desk]:
 
 
 def tables(lines: list[dict[str, Any]]) -> str:
-    """The figures as two tables."""
+    """Return the figures as two tables."""
     rows = [
         (
             line["desk"], line["agent"], "yes" if line["shield"] else "no", line["tasks"], line["completed"],
@@ -83,7 +83,7 @@ def tables(lines: list[dict[str, Any]]) -> str:
 
 
 def _paired(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The runs without the shield, each with what the runs with it violated; careful agents are left out."""
+    """Return the runs without the shield, each with the violations under the shield. Careful agents are left out."""
     guarded = {(each["desk"], each["agent"]): each["violations"] for each in lines if each["shield"]}
     return [
         {**each, "guarded": guarded[each["desk"], each["agent"]]}

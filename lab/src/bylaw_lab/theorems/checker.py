@@ -1,4 +1,4 @@
-"""The theorems, checked the slow and obvious way over true events. Shares no code with Bylaw."""
+"""Checks the theorems over true events, slowly and plainly. Shares no code with Bylaw."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -24,17 +24,17 @@ from bylaw_lab.theorems.truth import (
 )
 
 CARD_LIFETIME = 900.0
-"""Seconds for which a card is valid, in every pack of the generator."""
+"""How long a card is valid in every generated pack, in seconds."""
 SENTENCE_LIFETIME = 7200.0
 _UNKNOWN_FEE = "the fee that the user must be shown was not known"
 APPROVAL_LIFETIME = 1800.0
 MOST_CREDITS, MOST_GIFTS, MOST_PAYOUTS = 2, 1, 2
 SLACK = 60.0
-"""Seconds between the clock of the conversation and that of the log, at most."""
+"""The maximum difference between the clocks of conversation and log, in seconds."""
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
-    """By theorem, why the allowed call at this place is not permitted; empty if it is."""
+    """Return, by theorem, why the allowed call at this place is not permitted; empty if it is."""
     allowed = events[at]
     assert isinstance(allowed, Allowed)
     before = events[:at]
@@ -50,7 +50,9 @@ def _consent_told(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
-    """A yes permits the call as with `told`; otherwise the model must have said so of this very attempt."""
+    """Check consent: a yes permits the call as with `told`; otherwise the model must have confirmed this very
+    attempt.
+    """
     why = _consent(before, allowed, sentences=True)
     if why and why != _UNKNOWN_FEE and _is_settled_by_model(before, allowed):
         return ""
@@ -58,8 +60,9 @@ def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _fee(before: Sequence[True_], allowed: Allowed) -> str:
-    """The fee that the agent saw last for the account, as the call spells it; empty if it saw none since the last
-    transfer that may have changed it."""
+    """Return the account's fee that the agent saw last, in the call's spelling; empty if a later transfer may have
+    changed it.
+    """
     to = allowed.call.values["to"]
     for event in reversed(before):
         if isinstance(event, Shown) and event.order == to:
@@ -75,7 +78,7 @@ def _may_change_fee(event: True_, to: str) -> bool:
 
 
 def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
-    """Whether the model, asked after everything that was said and done, answered yes for this exact call."""
+    """Whether the model, asked after all other events, answered yes for this exact call."""
     for event in reversed(before):
         if isinstance(event, ModelAnswered):
             if event.call == allowed.call:
@@ -86,7 +89,7 @@ def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
 
 
 def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> str:
-    """Some yes of the user must permit the call. The reason of the last candidate is returned."""
+    """Check that some yes of the user permits the call. Returns the last candidate's reason."""
     fee = _fee(before, allowed) if allowed.shows_fee else ""
     if allowed.shows_fee and not fee:
         return _UNKNOWN_FEE
@@ -107,7 +110,7 @@ def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> s
 
 
 def _is_yes_in_words(before: Sequence[True_], place: int, allowed: Allowed, fee: str, *, sentences: bool) -> bool:
-    """Whether the user said yes here to a message that showed this exact call with this fee."""
+    """Whether the user said yes here to a message with this exact call and fee."""
     said = before[place]
     if not isinstance(said, Said) or said.by != "user" or said.meaning != "yes":
         return False
@@ -116,13 +119,13 @@ def _is_yes_in_words(before: Sequence[True_], place: int, allowed: Allowed, fee:
 
 
 def _agent_before(before: Sequence[True_], place: int) -> Said | None:
-    """The agent's last message before a place."""
+    """Return the agent's last message before a place."""
     messages = (each for each in reversed(before[:place]) if isinstance(each, Said) and each.by == "agent")
     return next(messages, None)
 
 
 def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -> bool:
-    """Whether the user pressed yes here on a card for this exact call with this fee."""
+    """Whether the user pressed yes here on a card for this exact call and fee."""
     press = before[place]
     if not isinstance(press, Pressed) or not press.yes or press.call != allowed.call:
         return False
@@ -131,12 +134,12 @@ def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -
 
 
 def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
-    """Why a yes to this exact call does not permit it; empty if it does."""
+    """Return why a yes to this exact call does not permit it; empty if it does."""
     yes = before[place]
     assert isinstance(yes, Said | Pressed)
     if yes.principal != allowed.principal:
         return f"`{yes.principal}` said yes, and the conversation is with `{allowed.principal}`"
-    # A press may have been reported late: everything since the user pressed counts.
+    # A press may be reported late, so everything since the user pressed counts.
     since = yes.seen if isinstance(yes, Pressed) else place
     for at in range(since, place):
         event = before[at]
@@ -181,18 +184,18 @@ def _is_answer(before: Sequence[True_], at: int) -> bool:
 
 
 def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
-    """Whether a later message of the user's leaves a yes valid: thanks for nothing new, or an answer to other calls."""
+    """Whether a later user message leaves a yes valid: thanks for nothing new, or an answer to other calls."""
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":
-        # Thanks belong to the answer right before them.
+        # Thanks belong to the answer directly before.
         earlier = (each for each in reversed(before[yes:at]) if isinstance(each, Said) and each.by != "other")
         return next((each.by == "user" for each in earlier if each.meaning != "thanks"), True)
     return _is_answer(before, at)
 
 
 def _declines(before: Sequence[True_], at: int, yes: int, call: CallKey) -> bool:
-    """Whether the user said no here to this call, in any spelling, and after the yes at another place."""
+    """Whether the user said no here to this call, in any spelling, after the yes at another place."""
     event = before[at]
     if isinstance(event, Pressed):
         return not event.yes and event.seen > yes and may_be_one(event.call, call)
@@ -203,7 +206,7 @@ def _declines(before: Sequence[True_], at: int, yes: int, call: CallKey) -> bool
 
 
 def _requests(before: Sequence[True_], allowed: Allowed) -> str:
-    """The user must have asked for this call, and no call may have used that request."""
+    """Check that the user asked for this call, and that no other call has used the request."""
     unused: list[CallKey] = []
     has_asked = False
     for event in before:
@@ -222,7 +225,9 @@ def _requests(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _limits(before: Sequence[True_], allowed: Allowed) -> str:
-    """Fewer calls than the limit may have run for the same customer or account, unless a person approved one more."""
+    """Check that fewer calls than the limit ran for the same customer or account, unless a reviewer approved one
+    more.
+    """
     made = [each for each in before if isinstance(each, Ran) and each.outcome != "did not run"]
     if allowed.call.tool != "gift":
         tool, principal = allowed.call.tool, allowed.principal
@@ -240,7 +245,7 @@ def _limits(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _approvals(before: Sequence[True_], allowed: Allowed) -> str:
-    """A person must have approved this exact call, on these facts, and nothing may have used that approval."""
+    """Check that a reviewer approved this exact call on these facts, and that the approval is unused."""
     if allowed.resumes >= 0:
         return _why_not_resumed(before, allowed)
     why = "no person was asked about this exact call"
@@ -283,7 +288,7 @@ def _why_not_approved(before: Sequence[True_], asked: PersonAsked, allowed: Allo
         return "it was approved for another principal"
     if asked.chat != allowed.chat:
         return "it was approved in another conversation"
-    # In an edited history, a later look-up may be missing.
+    # An edited history may lack a later look-up.
     if asked.facts != allowed.facts and (allowed.has_times or asked.facts):
         return f"it was approved on other facts: {asked.facts}, not {allowed.facts}"
     if allowed.at >= answer.at + APPROVAL_LIFETIME + SLACK:
@@ -301,7 +306,7 @@ def _why_not_approved(before: Sequence[True_], asked: PersonAsked, allowed: Allo
 
 
 def _stops(before: Sequence[True_], allowed: Allowed) -> str:
-    """No stop that covers the call may be in force."""
+    """Check that no active stop covers the call."""
     lifted = {each.stop for each in before if isinstance(each, Lifted)}
     for event in before:
         if not isinstance(event, Stopped) or event.stop in lifted or allowed.at >= event.until:
@@ -312,7 +317,7 @@ def _stops(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _facts(before: Sequence[True_], allowed: Allowed) -> str:
-    """The agent must have seen, since the last call that may have changed it, a record that permits the call."""
+    """Check that the agent saw a record that permits the call, after the last call that may have changed it."""
     order, amount = allowed.call.values["order_id"], Decimal(allowed.call.values["amount"])
     changed = [at for at, each in enumerate(before) if _may_change(each, order)]
     for event in reversed(before):

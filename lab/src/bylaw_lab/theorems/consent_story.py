@@ -1,4 +1,4 @@
-"""Conversations about consent: well-behaved paths to a yes, disturbed at random."""
+"""Conversations about consent: correct paths to a yes, with random disturbances."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Move = Callable[["Bank", Wanted], None]
 
 
 def consent_story(rng: Random, log: Log | None, name: str) -> list[True_]:
-    """Play one conversation; its true events."""
+    """Play one conversation and return its true events."""
     certainty = rng.choice(("card", "told", "requested"))
     fees = rng.random() < 0.35
     pack = desk.consent_pack(certainty, handover=rng.random() < 0.5, fees=fees)
@@ -49,7 +49,7 @@ class Bank(Story):
         self._last_seen: dict[str, str] = {}
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look an account up. The result may be lost or cut off; then the agent has seen nothing."""
+        """Look up an account. The result may be lost or cut off; the agent has then seen nothing."""
         to, since, made = wanted.arguments["to"], len(self.events), (wanted.tool, wanted.arguments, id)
         fee = self.fees[next(names[0] for names in desk.ACCOUNTS if to in names)]
         record = json.dumps({"to": to, "fee": f"{fee:.2f}"})
@@ -63,7 +63,7 @@ class Bank(Story):
             self.host.no_result(*made)
 
     def claimed_fee(self, wanted: Wanted) -> str:
-        """The fee that the agent tells the user: what it saw last, or any other; empty if the call has none."""
+        """Return the fee that the agent states: the one it saw last, or any other; empty if the call has none."""
         if not self.has_fees or wanted.tool != "transfer":
             return ""
         seen = self._last_seen.get(wanted.arguments["to"], "2.50")
@@ -74,7 +74,7 @@ class Bank(Story):
 
 
 class Model:
-    """A model that is asked whether the user agreed, and answers at random."""
+    """A model that answers at random whether the user agreed."""
 
     story: Story | None = None
 
@@ -92,7 +92,7 @@ class Model:
 
 
 def _wishes(rng: Random) -> Iterator[Wanted]:
-    """The calls of the conversation; a later one is often the first again, or nearly so."""
+    """Yield the calls of the conversation. A later call often repeats the first, perhaps with a small change."""
     first = Wanted(*desk.wanted(rng))
     yield first
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
@@ -108,7 +108,7 @@ def _wishes(rng: Random) -> Iterator[Wanted]:
 
 
 def _pursue(story: Bank, wanted: Wanted, certainty: str) -> None:
-    """The agent wants to make a call: it asks, is answered, and calls, with disturbances in between."""
+    """Play the agent's attempt at a call: it asks, gets an answer, and calls, with disturbances in between."""
     if story.chance(0.8):
         story.user("other", "I would like to move some money.")
     if story.has_fees and story.chance(0.85):
@@ -142,7 +142,7 @@ def _pursue(story: Bank, wanted: Wanted, certainty: str) -> None:
 
 
 def _ask(story: Bank, wanted: Wanted, certainty: str) -> None:
-    """The agent shows the card or the pack's sentence, or something that looks like it."""
+    """Show the card, the pack's sentence, or a similar text."""
     rng = story.rng
     if wanted.card is not None and (certainty == "card" or story.chance(0.6)):
         text, as_card, fee = wanted.card.text, True, desk.fee_on(wanted.card.text)
@@ -186,7 +186,7 @@ def _answer(story: Story) -> None:
 
 
 def _disturb(story: Bank, wanted: Wanted) -> None:
-    """Nothing, or something that a hostile or careless party does."""
+    """Do nothing, or something that a hostile or careless party does."""
     if story.chance(0.72):
         return
     story.rng.choice(_DISTURBANCES)(story, wanted)
@@ -210,7 +210,7 @@ def _crashes(story: Bank, wanted: Wanted) -> None:
 
 
 def _presses_late(story: Bank, wanted: Wanted) -> None:
-    """The host reports a press now that the user made earlier, or reports it a second time."""
+    """Report an earlier press now, or report it a second time."""
     if not story.host.may_press or not story.cards:
         return
     shown = story.rng.choice(story.cards)
@@ -235,7 +235,7 @@ def _looks_up(story: Bank, wanted: Wanted) -> None:
 
 
 def _changes_fee(story: Bank, wanted: Wanted) -> None:
-    """The bank changes a fee, and the agent may look it up anew."""
+    """Change a fee. The agent may look it up again."""
     account = next(names[0] for names in desk.ACCOUNTS if wanted.arguments["to"] in names)
     story.fees[account] = Decimal(story.rng.choice(desk.FEES))
     if story.chance(0.7):

@@ -1,4 +1,4 @@
-"""Packs and wordings of the generated conversations. A wording's meaning is written down here, never computed."""
+"""Packs and wordings of the generated conversations. Each wording's meaning is written here and never computed."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ FEE = """
 _FEE_ON_CARD = re.compile(r"^- fee: €([\d.]+)$", re.MULTILINE)
 LIFETIMES = "need_not_be_told: [request_id], lifetime: 7200, card: {lifetime: 900}"
 IRRELEVANT = frozenset({"request_id", "date", "note"})
-"""Arguments that do not make another call of it."""
+"""Arguments that do not change which call it is."""
 
 
 CERTAINTIES = ("card", "told", "requested")
@@ -40,8 +40,9 @@ CERTAINTIES = ("card", "told", "requested")
 
 @cache
 def consent_pack(certainty: str, *, handover: bool, fees: bool = False) -> Pack:
-    """A bank whose writes need the user's consent, with this certainty; with `fees`, the user must be shown the fee of
-    a transfer, which each transfer may change."""
+    """Return a bank whose writes need the user's consent. With `fees`, the user must see a transfer's fee, which each
+    transfer may change.
+    """
     transfer, account = TRANSFER, ""
     if fees:
         transfer = transfer.replace('to {to}"', 'to {to} for a fee of {fee}"')
@@ -106,18 +107,18 @@ SMALL_TALK = ("Let me look.", "One moment, please.", "Your account is AC-22.", "
 
 
 def wording(rng: Random, meaning: Meaning) -> str:
-    """Words of the user with this meaning."""
+    """Return words of the user with this meaning."""
     return rng.choice(SAYS[meaning])
 
 
 def fee_on(card: str) -> str:
-    """The fee that a card shows, by its text; empty if it shows none."""
+    """Return the fee in a card's text; empty if there is none."""
     found = _FEE_ON_CARD.search(card)
     return found[1] if found is not None else ""
 
 
 def sentence(tool: str, arguments: Mapping[str, Any], rng: Random, fee: str = "") -> str:
-    """The pack's sentence for a call, with this fee if the pack shows one."""
+    """Return the pack's sentence for a call, with this fee if the pack shows one."""
     if tool == "transfer":
         shown = f" for a fee of {rng.choice((f'€{fee}', f'{fee} EUR', f'€{float(fee):g}'))}" if fee else ""
         call = f"transfer {arguments['amount']} to {arguments['to']}{shown}"
@@ -127,7 +128,7 @@ def sentence(tool: str, arguments: Mapping[str, Any], rng: Random, fee: str = ""
 
 
 def wanted(rng: Random) -> tuple[str, dict[str, Any]]:
-    """A call that an agent may want to make."""
+    """Return a call that an agent may want to make."""
     account = rng.choice(ACCOUNTS)[0]
     if rng.random() < 0.15:
         return "close_account", {"to": account}
@@ -135,7 +136,7 @@ def wanted(rng: Random) -> tuple[str, dict[str, Any]]:
 
 
 def respelled(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The same call in another spelling, or with another argument that does not matter."""
+    """Return the same call in another spelling, or with another irrelevant argument."""
     found = dict(arguments)
     name = rng.choice(list(found))
     spellings = next((each for each in ACCOUNTS + AMOUNTS if found[name] in each), (found[name],))
@@ -146,7 +147,7 @@ def respelled(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Another call of the same tool."""
+    """Return another call of the same tool."""
     found = dict(arguments)
     name = rng.choice(list(found))
     table = ACCOUNTS if name == "to" else AMOUNTS

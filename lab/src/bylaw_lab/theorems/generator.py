@@ -1,4 +1,4 @@
-"""Plays one generated conversation, by its seed."""
+"""Plays one generated conversation by its seed."""
 
 from random import Random
 
@@ -17,11 +17,11 @@ STORIES = {
     "limits": (limit_story, 8, 100),
     "payouts": (payout_story, 8, 100),
 }
-"""By name: how often a story is told, and the percentage of its conversations that have a log."""
+"""For each story: how often it is played, and the percentage of its conversations with a log."""
 
 
 def conversation(rng: Random, memory: Log, file: Log, name: str, story: str = "") -> list[True_]:
-    """Play one conversation; its true events. `name` is a tenant of its own in both logs."""
+    """Play one conversation and return its true events. `name` is its own tenant in both logs."""
     names = list(STORIES)
     chosen = story or rng.choices(names, [STORIES[each][1] for each in names])[0]
     play, _, logged = STORIES[chosen]

@@ -1,4 +1,4 @@
-"""Hosts of a shield: each reports a conversation in its own way, through the public API alone."""
+"""Hosts of a shield. Each reports a conversation in its own way, through the public API only."""
 
 import json
 import time
@@ -16,7 +16,7 @@ Wire = dict[str, Any]
 
 
 class Clock:
-    """A clock that moves only when told to."""
+    """A clock that moves only on command."""
 
     def __init__(self) -> None:
         self.now = float(int(time.time()))
@@ -26,17 +26,17 @@ class Clock:
 
 
 class Host:
-    """Reports each event as it occurs, to one session."""
+    """Reports each event to one session as it occurs."""
 
     has_times = True
     may_press = True
     may_reopen = False
     sees_only_told = False
-    """Whether the shield knows only what the history says that it is handed with the call."""
+    """Whether the shield knows only the history passed with the call."""
     chat = ""
-    """Which of several chats it is in, for hosts that have several."""
+    """The current chat, for hosts with several."""
     acting = ""
-    """The inner agent that makes the next call; empty for the main one."""
+    """The inner agent that makes the next call; empty for the main agent."""
     may_pause = True
     """Whether it can interrupt a call and resume it later."""
 
@@ -72,12 +72,12 @@ class Host:
         return self.shield.session(self.id, context=context)
 
     def use(self, id: str) -> None:
-        """Report to the conversation of this id."""
+        """Report to the conversation with this id."""
         self.id = id
         self.session = self._open_session()
 
     def reopen(self) -> None:
-        """Another worker continues the conversation from the log: this one has ended well, or has crashed."""
+        """Continue the conversation from the log in another worker, after this one has ended or crashed."""
         has_crashed = self.rng.random() < 0.5
         if not has_crashed:
             self.session.flush()
@@ -88,12 +88,12 @@ class Host:
         self._unwritten.clear()
 
     def _report_again(self) -> None:
-        """Report the messages and results that a crashed worker had not written yet."""
+        """Repeat the reports that a crashed worker had not written yet."""
         for report in self._unwritten:
             report()
 
     def vouch(self, principal: str) -> bool:
-        """Continue with another principal; whether the shield accepts that."""
+        """Continue with another principal. Return whether the shield accepts this."""
         try:
             self.session.vouch({"signed_in_as": principal})
         except BylawError:
@@ -107,7 +107,7 @@ class Host:
         self._unwritten.append(lambda: self.session.user(text, time=at))
 
     def other(self, text: str) -> None:
-        """Words in the role `user` that are not the user's."""
+        """Report words in the role `user` that are not the user's."""
         mark = self.rng.choice(({"name": "helper"}, {"tool_call_id": "x1"}, {"type": "tool", "tool_call_id": "x2"}))
         self.session.messages([{"role": "user", "content": text, **mark}])
 
@@ -121,7 +121,7 @@ class Host:
         return self.session.decide(tool, arguments, id=id, agent=self.acting)
 
     def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """The agent read the feedback."""
+        """Record that the agent read the feedback."""
         if self.rng.random() < 0.5:
             self.session.result(decision.feedback, id=id)
 
@@ -131,7 +131,7 @@ class Host:
         self._unwritten.append(lambda: self._result_again(content, id, again))
 
     def _result_again(self, content: str, id: str, told: Mapping[str, Any]) -> None:
-        # A result that was written before the crash is refused: its call waits for none.
+        # A result written before the crash is refused, because no call waits for it.
         with suppress(UsageError):
             self.session.result(content, id=id, **told)
 
@@ -139,7 +139,7 @@ class Host:
         """The call was made, and its result was lost."""
 
     def press(self, card: str, yes: bool, at: float | None = None, after: int | None = None) -> bool:
-        """Report a button press; whether the shield accepted it."""
+        """Report a button press. Return whether the shield accepted it."""
         try:
             self.session.confirm(card, yes, by="button", at=at, after=after)
         except BylawError:
@@ -148,7 +148,7 @@ class Host:
 
 
 class HistoryHost(Host):
-    """Hands over the history before each decision, edited in the ways that frameworks edit histories."""
+    """Passes the history before each decision, edited as frameworks edit histories."""
 
     has_times = False
     may_pause = False
@@ -157,23 +157,23 @@ class HistoryHost(Host):
         super().__init__(*given, **more)
         self.history: list[Wire] = []
         self._known = 0
-        """Messages from the first on that were handed over before; only these may come back changed."""
+        """How many leading messages were passed before. Only these may come back changed."""
         self._has_retold = False
-        """Whether this session was given a history that goes on after known messages, unchanged."""
+        """Whether this session received a history that continues known messages without changes."""
 
     def _told(self) -> list[Wire]:
         known, news = self.history[: self._known], self.history[self._known :]
         self._known = len(self.history)
-        # Until then, a history that was changed may be what is new, from a host that reports nothing else.
+        # Before that, a changed history may be new messages from a host that reports nothing else.
         told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
         if _cuts_between_equals(known, told, news):
-            # Without message ids, what the user says again right after the cut cannot be told from what they said.
+            # Without message ids, repeated words directly after the cut are ambiguous.
             told, self.edits = known, []
         self._has_retold |= not self.edits and sum(map(_is_said, known)) > 1
         return [*told, *news]
 
     def _edited(self, history: list[Wire], edits: "Sequence[Edit]") -> list[Wire]:
-        """A history as a framework hands it over."""
+        """Return a history as a framework passes it."""
         told = list(history)
         self.edits = []
         while self.rng.random() < 0.35:
@@ -183,7 +183,7 @@ class HistoryHost(Host):
         return told
 
     def vouch(self, principal: str) -> bool:
-        # Words that were said before belong to whoever said them.
+        # Earlier words belong to the earlier speaker.
         self.session.messages(self._told())
         return super().vouch(principal)
 
@@ -203,7 +203,7 @@ class HistoryHost(Host):
             # A request that was sent twice.
             self.session.messages(told)
         if self.rng.random() < 0.3:
-            # The message that asks for the call is handed over, too.
+            # The message with the call is passed too.
             told = [*told, _calling(tool, arguments, id)]
         self.session.messages(told)
         return self.session.decide(tool, arguments, id=id)
@@ -260,15 +260,17 @@ class StatelessHost(HistoryHost):
 
 
 class CardsHost(StatelessHost):
-    """Keeps the history itself, and reports presses of a signed-in user to the conversation that showed the card. It
-    drops nothing that was said since it showed the first one."""
+    """Keeps the history itself, and reports a signed-in user's presses to the conversation that showed the card.
+
+    It keeps everything since the first card.
+    """
 
     may_press = True
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self._before_cards: int | None = None
-        """Messages before the first card."""
+        """The number of messages before the first card."""
 
     @property
     def position(self) -> int:
@@ -295,8 +297,9 @@ class CardsHost(StatelessHost):
 
 
 class ChatsHost(StatelessHost):
-    """Keeps the histories of several chats, of one principal or another, and goes from one to the other. Each has words
-    of its own."""
+    """Keeps the histories of several chats of different principals, and switches between them. Each has its own
+    words.
+    """
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -305,7 +308,7 @@ class ChatsHost(StatelessHost):
         self.go_to("chat 1", self.principal)
 
     def go_to(self, chat: str, principal: str) -> None:
-        """Begin a chat, or go on with one."""
+        """Begin or continue a chat."""
         self.chat = chat
         self.principal, self.history = self._chats.setdefault(chat, (principal, []))
         if not self.history:
@@ -332,7 +335,7 @@ def _is_said(message: Wire) -> bool:
 
 
 def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) -> bool:
-    """Whether the words right before the cut are told again right after it, or nothing that was said is kept."""
+    """Whether the words directly before the cut are repeated directly after it, or no words are kept."""
     said = [each for each in known if _is_said(each)]
     kept = [each for each in said if any(each is other for other in told)]
     new = [each for each in news if _is_said(each)]
@@ -348,13 +351,13 @@ def trim(rng: Random, told: list[Wire]) -> list[Wire]:
 
 
 def summarise(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Put a summary in place of the beginning."""
+    """Replace the beginning by a summary."""
     kept = trim(rng, told)
     return [{"role": rng.choice(("user", "system", "assistant")), "content": "Summary: the user wants help."}, *kept]
 
 
 def hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Redact, truncate or spoil the arguments of a call."""
+    """Redact, truncate or spoil a call's arguments."""
     at = [place for place, each in enumerate(told) if each.get("tool_calls")]
     if not at:
         return told
@@ -414,7 +417,7 @@ def swap(rng: Random, told: list[Wire]) -> list[Wire]:
         return told
     place = rng.randrange(len(told) - 1)
     if told[place]["role"] == told[place + 1]["role"] == "user":
-        # The beginning may be missing, and the user may have said the same again.
+        # The beginning may be missing, and the user may have repeated the same words.
         return told
     return [*told[:place], told[place + 1], told[place], *told[place + 2 :]]
 
@@ -422,4 +425,4 @@ def swap(rng: Random, told: list[Wire]) -> list[Wire]:
 MILD: tuple[Edit, ...] = (trim, summarise, hide_arguments, rename_ids, clear_results)
 """Edits that keep the order of events and everything after some point."""
 HARSH: tuple[Edit, ...] = (drop_calls, drop_one, swap)
-"""Edits that only a session can detect, since it knows the true order."""
+"""Edits that only a session can detect, because it knows the true order."""

@@ -1,4 +1,4 @@
-"""Several conversations under limits, on one log: in turn, at the same time, and after crashes."""
+"""Several conversations under limits on one log: in turn, at the same time, and after crashes."""
 
 from functools import cache
 from random import Random
@@ -16,7 +16,7 @@ ACCOUNTS = ("AC-22", "AC22", "ac-22", "DE77")
 
 @cache
 def limit_pack() -> Pack:
-    """A desk with at most two credits per customer, and one gift per account unless a person agrees."""
+    """Return a desk with at most two credits per customer, and one gift per account unless a reviewer agrees."""
     return Pack.from_files(
         {
             "pack.yaml": (
@@ -44,18 +44,17 @@ def limit_pack() -> Pack:
 
 
 class Conversations(Story):
-    """Conversations on one log; a move is made in one of them."""
+    """Conversations on one log. Each move is made in one of them."""
 
     def __init__(self, rng: Random, log: Log, name: str) -> None:
         self._hosts = [_host(rng, log, name, number) for number in range(3)]
         super().__init__(rng, self._hosts[0], ("T5-limits",), "limits")
 
     def switch(self) -> None:
-        """Go on in another conversation."""
         self.host = self.rng.choice(self._hosts)
 
     def race_elsewhere(self, wanted: Wanted) -> None:
-        """Two conversations, or one twice, make a call at the same moment."""
+        """Make a call in two conversations, or twice in one, at the same moment."""
         self.race(wanted, [self.host, self.rng.choice(self._hosts)])
 
 
@@ -66,7 +65,7 @@ def _host(rng: Random, log: Log, name: str, number: int) -> Host:
 
 
 def limit_story(rng: Random, log: Log | None, name: str) -> list[True_]:
-    """Play some conversations; their true events."""
+    """Play some conversations and return their true events."""
     assert log is not None
     story = Conversations(rng, log, name)
     for _ in range(rng.choice((3, 4, 6))):

@@ -1,4 +1,4 @@
-"""Payouts that need everything at once: a fresh record, the user's yes, a place under a limit, and no stop.
+"""Payouts that need everything together: a fresh record, the user's yes, room under a limit, and no stop.
 
 Several workers and inner agents make them.
 """
@@ -21,7 +21,9 @@ FRESH_FOR = 600.0
 
 @cache
 def payout_pack() -> Pack:
-    """A shop that pays out what is left of an order, after the customer's yes, twice an hour unless a person agrees."""
+    """Return a shop that pays out the rest of an order after the customer's yes, twice an hour unless a reviewer
+    agrees.
+    """
     return Pack.from_files(
         {
             "pack.yaml": (
@@ -69,7 +71,7 @@ class Payouts(Shop):
 
     pauses = 0.1
     acting = ""
-    """The inner agent that acts now; empty for the main one."""
+    """The inner agent that acts now; empty for the main agent."""
 
     def focus(self, wanted: Wanted) -> None:
         super().focus(wanted)
@@ -81,7 +83,7 @@ class Payouts(Shop):
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
         stops = ("T7-stops",) if self._stops else ()
-        # A person who is asked may answer for a record that could not be read, too.
+        # A reviewer may also answer for a record that could not be read.
         theorems = ("T2-told", "T5-limits", "T6-approvals" if decision.approval else "T8-facts", *stops)
         fresh_for = FRESH_FOR if self.host.has_times else 0.0
         host = self.host
@@ -92,7 +94,7 @@ class Payouts(Shop):
         )
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look an order up. The result may be lost or cut off; then the agent has seen nothing."""
+        """Look up an order. The result may be lost or cut off; the agent has then seen nothing."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})
@@ -108,13 +110,13 @@ class Payouts(Shop):
             self.host.no_result(*made)
 
     def agent_asks(self, wanted: Wanted, *, as_card: bool) -> None:
-        """The agent shows the card or the pack's sentence, and the user answers."""
+        """Show the card or the pack's sentence, and let the user answer."""
         text = f"Shall I pay out {wanted.arguments['amount']} for {wanted.arguments['order_id']}?"
         self.agent(wanted.card.text if as_card else text, wanted.key, as_card=as_card)
         self.user(self.rng.choices(("yes", "no", "other"), (85, 7, 8))[0])
 
     def race_with_a_worker(self, wanted: Wanted) -> None:
-        """Another worker makes the call in this conversation at the same moment."""
+        """Let another worker make the call in this conversation at the same moment."""
         self.focus(wanted)
         mine = self.host
         mine.session.flush()
@@ -128,7 +130,7 @@ class Payouts(Shop):
 
 
 def payout_story(rng: Random, log: Log | None, name: str) -> list[True_]:
-    """Play one conversation; its true events."""
+    """Play one conversation and return its true events."""
     assert log is not None
     host = rng.choice((Host, Host, Host, HistoryHost))(rng, payout_pack(), log, name, "P1")
     story = Payouts(rng, host, (), "payouts")

@@ -1,4 +1,4 @@
-"""Bugs planted in copies of the shield: the search must reject a call under each of them."""
+"""Bugs planted in copies of the shield. Under each, the search must reject a call."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ import bylaw
 
 
 class Bug(NamedTuple):
-    """Some text of the source, made wrong."""
+    """A change of the source that makes it wrong."""
 
     name: str
     file: str
-    """Within the package `bylaw`."""
+    """The file within the package `bylaw`."""
     old: str
     new: str
     story: str = "consent"
@@ -24,7 +24,7 @@ class Bug(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether the search found a bug, and its first lines on it."""
+    """Whether the search found a bug, with its first lines about it."""
 
     bug: Bug
     is_found: bool
@@ -238,7 +238,7 @@ BUGS = (
 def plant(conversations: int, seed: int, folder: Path, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
     """Search for each bug in a copy of the package, and stop at its first rejection.
 
-    The same search must reject nothing without a bug; if it does, that is a verdict, too.
+    Without a bug, the same search must reject nothing. If it does, that is a verdict too.
     """
     source = Path(bylaw.__file__).parent
     copy = folder / "bylaw"

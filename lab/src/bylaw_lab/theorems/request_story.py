@@ -19,7 +19,7 @@ _WITHDRAWN = "Forget it."
 
 @cache
 def request_pack() -> Pack:
-    """A bank that pays only what its user asks for."""
+    """Return a bank that pays only what its user asks for."""
     return Pack.from_files(
         {
             "pack.yaml": "{format: 1, name: errands, document: policy.md, shield: {handover: true}}",
@@ -41,7 +41,7 @@ def request_pack() -> Pack:
 
 
 def read_request(text: str) -> Allowance:
-    """What a good reader makes of the user's words: quoted text and everything before a withdrawal ask for nothing."""
+    """Return a good reader's understanding: quoted text, and everything before a withdrawal, ask for nothing."""
     hidden = _QUOTE.sub(lambda found: " " * len(found[0]), text)
     begin = hidden.rfind(_WITHDRAWN) + 1
     deeds: list[Deed] = []
@@ -56,7 +56,7 @@ def read_request(text: str) -> Allowance:
 
 
 class GoodReader:
-    """Reads requests as they are meant, and confirms every call that code would allow: the hardest case for code."""
+    """Reads requests as intended, and confirms every call that code would allow. This is the hardest case for code."""
 
     def read(self, text: str) -> Allowance:
         return read_request(text)
@@ -70,7 +70,7 @@ def _open_reader(pack: Pack) -> GoodReader:
 
 
 def request_story(rng: Random, log: Log | None, name: str) -> list[True_]:
-    """Play one conversation; its true events."""
+    """Play one conversation and return its true events."""
     kinds: tuple[type[Host], ...] = (Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
     host = rng.choice(kinds)(rng, request_pack(), log, name, "P1", requests=_open_reader)
     story = Story(rng, host, ("T4-requests",), "requested()")
@@ -105,7 +105,7 @@ def _sentence(payment: Wanted) -> str:
 
 
 def _asks(story: Story) -> list[Wanted]:
-    """The user asks for one payment, or for several in one message."""
+    """Let the user ask for one payment, or for several in one message."""
     payments = [_payment(story.rng) for _ in range(story.rng.choice((1, 1, 1, 2, 3)))]
     requests = tuple(key(each.tool, each.arguments) for each in payments)
     story.user("other", " ".join(map(_sentence, payments)), requests=requests)
@@ -113,7 +113,7 @@ def _asks(story: Story) -> list[Wanted]:
 
 
 def _call_like(rng: Random, asked: Wanted) -> Wanted:
-    """The payment that was asked for, the same with another spelling, date or note, or another payment."""
+    """Return the requested payment, the same with another spelling, date or note, or another payment."""
     given = dict(asked.arguments)
     way = rng.random()
     if way < 0.1:

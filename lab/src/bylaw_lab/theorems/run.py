@@ -1,4 +1,4 @@
-"""Play many conversations, check every allowed call, and report counts per theorem."""
+"""Plays many conversations, checks every allowed call, and reports counts per theorem."""
 
 import logging
 import tempfile
@@ -16,7 +16,7 @@ from bylaw_lab.theorems.transcript import line
 from bylaw_lab.theorems.truth import Allowed, Issued, Said, True_
 
 _LOG_TURNOVER = 500
-"""Conversations after which the in-memory log starts afresh."""
+"""After this many conversations, the in-memory log starts again."""
 
 
 class Rejected(Struct):
@@ -29,8 +29,6 @@ class Rejected(Struct):
 
 
 class Report(Struct):
-    """Counts of one run."""
-
     conversations: int = 0
     allows: Counter[str] = field(default_factory=Counter[str])
     rejected: list[Rejected] = field(default_factory=list[Rejected])
@@ -42,7 +40,7 @@ class Report(Struct):
 
 
 def check_conversations(seeds: Iterable[str], stop_after: int = 0, story: str = "") -> Report:
-    """Play the conversations of these seeds; `stop_after` so many rejections, if it is not 0; one `story`, or any."""
+    """Play the conversations of these seeds. Stop after `stop_after` rejections, if not 0. Play one `story`, or any."""
     logging.disable(logging.CRITICAL)
     report = Report()
     memory: Log | None = None
@@ -75,12 +73,12 @@ def check_story(seed: str, events: list[True_], report: Report) -> None:
 
 
 def seeds_of(seed: int, conversations: int) -> list[str]:
-    """The seed of each conversation of a run."""
+    """Return the seed of each conversation of a run."""
     return [f"{seed}:{number}" for number in range(conversations)]
 
 
 def told(report: Report, most: int = 5) -> list[str]:
-    """The report in lines."""
+    """Return the report in lines."""
     lines = [f"conversations: {report.conversations}", f"allows: {report.allows['all']}"]
     for name in THEOREMS:
         rejected = sum(each.theorem == name for each in report.rejected)

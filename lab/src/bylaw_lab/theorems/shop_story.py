@@ -1,4 +1,4 @@
-"""Conversations in a shop: refunds rest on records, voids wait for a person, and a person may stop either."""
+"""Conversations in a shop: refunds need records, voids wait for a reviewer, and a reviewer may stop either."""
 
 import json
 from decimal import Decimal
@@ -20,7 +20,7 @@ AMOUNTS = ("30.00", "60.00", "60", "200.00")
 
 @cache
 def shop_pack() -> Pack:
-    """A shop whose refunds need a fresh record, and whose voids need a person."""
+    """Return a shop whose refunds need a fresh record, and whose voids need a reviewer."""
     return Pack.from_files(
         {
             "pack.yaml": (
@@ -62,7 +62,7 @@ def shop_pack() -> Pack:
 
 
 class Shop(Story):
-    """A conversation in the shop, with the shop's true records."""
+    """A conversation in the shop, with its true records."""
 
     pauses = 0.25
     reports_resumed = True
@@ -77,14 +77,14 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The price of the order that is being voided, as the agent saw it last and a person is told."""
+        """The voided order's price, as the agent saw it last and a reviewer is told."""
         return "" if self.hides_facts else self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
         self._wanted = self._name_here(wanted.arguments["order_id"])
 
     def _name_here(self, order: str) -> str:
-        """An order as the agent has it in this chat."""
+        """Return an order as the agent knows it in this chat."""
         return f"{self.host.chat} {order}".strip()
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
@@ -96,7 +96,7 @@ class Shop(Story):
         return super().allow(decision, wanted)
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look an order up. The result may be lost or cut off; then the agent has seen nothing."""
+        """Look up an order. The result may be lost or cut off; the agent has then seen nothing."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})
@@ -118,13 +118,13 @@ class Shop(Story):
         if wanted.tool in ("refund", "pay_out") and isinstance(last, Ran) and last.outcome != "did not run":
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
-            # What any agent saw before is out of date. No chat knows what another has changed.
+            # What any agent saw before is outdated. No chat knows what another has changed.
             here = [each for each in self._last_seen if each.startswith(self.host.chat)]
             for seen in [each for each in here if true_name(each.split()[-1]) == order]:
                 self._last_seen.pop(seen)
 
     def stop(self) -> None:
-        """A person stops a tool or all writes."""
+        """Let a reviewer stop a tool or all writes."""
         log, rng = self.host.log, self.rng
         if log is None:
             return
@@ -147,12 +147,12 @@ class Shop(Story):
 
 
 def true_name(order: str) -> str:
-    """The order that a spelling means."""
+    """Return the order that a spelling means."""
     return next(names[0] for names in ORDERS if order in names)
 
 
 def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
-    """Play one conversation; its true events."""
+    """Play one conversation and return its true events."""
     kinds: tuple[type[Host], ...] = (Host, HistoryHost, ChatsHost if log is not None else StatelessHost)
     host = rng.choice(kinds)(rng, shop_pack(), log, name, "P1")
     shop = Shop(rng, host, (), "shop")
@@ -181,7 +181,7 @@ def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
 
 
 def _void(shop: Shop, order: str) -> None:
-    """The agent wants to void an order; a person answers in most cases."""
+    """Play the agent's attempt to void an order. A reviewer usually answers."""
     if shop.host.log is None:
         return
     wanted = Wanted("void_order", {"order_id": order})
@@ -208,7 +208,7 @@ def _void(shop: Shop, order: str) -> None:
 
 
 def _go_on(shop: Shop, wanted: Wanted) -> None:
-    """A paused call goes on, perhaps after its record has changed, or after a person was asked once more."""
+    """Continue a paused call, perhaps after its record has changed or a reviewer was asked again."""
     way = shop.rng.random()
     if way < 0.3:
         shop.paid[true_name(wanted.arguments["order_id"])] += Decimal(10)
@@ -231,6 +231,6 @@ def _disturb(shop: Shop) -> None:
     elif way < 0.85:
         shop.resume()
     else:
-        # Somebody else changes the shop's records.
+        # Another party changes the shop's records.
         order = shop.rng.choice(list(shop.paid))
         shop.paid[order] += Decimal(10)

@@ -1,4 +1,4 @@
-"""One generated conversation in progress: every move is reported to a host and kept as a true event."""
+"""A generated conversation in progress. Every move is reported to a host and kept as a true event."""
 
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
@@ -31,7 +31,7 @@ _POOL = ThreadPoolExecutor(4)
 
 
 class Wanted(Struct):
-    """A call that the agent is trying to make, and its last card."""
+    """A call that the agent is trying to make, with its last card."""
 
     tool: str
     arguments: dict[str, Any]
@@ -43,7 +43,7 @@ class Wanted(Struct):
 
 
 class Shown(NamedTuple):
-    """A card, as the user saw it first."""
+    """A card as the user first saw it."""
 
     card: Any
     call: CallKey
@@ -55,15 +55,13 @@ class Shown(NamedTuple):
 
 
 class Story:
-    """One conversation in progress."""
-
     pauses = 0.1
     """The share of allowed calls that are interrupted before they run."""
     reports_resumed = False
-    """Whether the host always reports the result of a call that it resumed."""
+    """Whether the host always reports the result of a resumed call."""
 
     hides_facts = False
-    """Whether the history of the last decision was handed over without what results had said."""
+    """Whether the last decision's history was passed without the results' content."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
@@ -71,9 +69,9 @@ class Story:
         self.events: list[True_] = [Note(f"{type(host).__name__}, {log}, {note}")]
         self._calls = 0
         self.cards: list[Shown] = []
-        """Every card that was issued."""
+        """Every issued card."""
         self.approvals: list[str] = []
-        """Every approval that was asked for."""
+        """Every requested approval."""
         self.paused: list[tuple[str, Wanted, int]] = []
         """Allowed calls that were interrupted before they ran."""
 
@@ -83,7 +81,7 @@ class Story:
 
     @property
     def facts(self) -> str:
-        """The facts that a person is asked about, in stories that have some."""
+        """Return the facts about which a reviewer is asked, in stories with some."""
         return ""
 
     def chance(self, share: float) -> bool:
@@ -95,7 +93,7 @@ class Story:
         self.events.append(Said("user", text, self.now, self.host.principal, meaning, **more))
 
     def other(self) -> None:
-        """A tool or another agent says yes in the role `user`."""
+        """Let a tool or another agent say yes in the role `user`."""
         text = desk.wording(self.rng, "yes")
         self.host.other(text)
         self.events.append(Said("other", text, self.now))
@@ -105,14 +103,14 @@ class Story:
         self.events.append(Said("agent", text, self.now, shows=shows, fees=fees, as_card=as_card))
 
     def focus(self, wanted: Wanted) -> None:
-        """A call is about to be decided: `facts` are those it rests on."""
+        """Prepare the decision on a call, so that `facts` are those behind it."""
 
     def next_id(self) -> str:
         self._calls += 1
         return f"k{self._calls}"
 
     def attempt(self, wanted: Wanted) -> Decision | None:
-        """The agent makes a call: decided, and carried out if it is allowed."""
+        """Make a call: decide it, and run it if it is allowed."""
         self.focus(wanted)
         id = self.next_id()
         try:
@@ -132,7 +130,7 @@ class Story:
         return decision
 
     def race(self, wanted: Wanted, hosts: list[Host]) -> None:
-        """These hosts make a call at the same moment, each in a thread."""
+        """Let these hosts make a call at the same moment, each in a thread."""
         ids = [self.next_id() for _ in hosts]
         decided = list(_POOL.map(_decide, hosts, [wanted] * len(hosts), ids))
         for host, id, decision in zip(hosts, ids, decided, strict=True):
@@ -154,7 +152,7 @@ class Story:
             self.events.append(asked)
 
     def carry_out(self, decision: Decision, wanted: Wanted, id: str) -> None:
-        """Run an allowed call, or lose it, or pause it."""
+        """Run an allowed call, lose it, or pause it."""
         host, made = self.host, (wanted.tool, wanted.arguments, id)
         if wanted.tool.startswith("get_"):
             self.read(wanted, id)
@@ -179,7 +177,7 @@ class Story:
         self.events.append(Ran(wanted.key, outcome, host.principal))
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Make a look-up that was allowed."""
+        """Make an allowed look-up."""
         self.host.result("done", wanted.tool, wanted.arguments, id)
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
@@ -188,7 +186,7 @@ class Story:
         return Allowed(wanted.key, self.now, self.theorems, host.principal, has_times, self.facts, chat=chat)
 
     def resume(self) -> None:
-        """Go on with a paused call, perhaps one that has gone on already."""
+        """Continue a paused call, perhaps one that has already continued."""
         if not self.paused:
             return
         id, wanted, place = self.rng.choice(self.paused)
@@ -199,13 +197,13 @@ class Story:
             first = self.events[place]
             assert isinstance(first, Allowed)
             self.events.append(replace(self.allow(decision, wanted), resumes=place, agent=first.agent))
-            # Only its result says that a paused call came after the look-ups made meanwhile: the host has to report it.
+            # Only its result shows that a paused call came after later look-ups, so the host must report it.
             if self.reports_resumed or self.chance(0.5):
                 self.host.result("done", wanted.tool, wanted.arguments, id)
             self.events.append(Ran(wanted.key, "may have run", self.host.principal))
 
     def press(self, card: Any, call: CallKey, yes: bool) -> None:
-        """The user presses a button, and the host reports it immediately."""
+        """Let the user press a button, and report this immediately."""
         given: tuple[float | None, int | None] = (None, None)
         if self.chance(0.3):
             given = (self.now, self.host.position)
@@ -213,7 +211,7 @@ class Story:
             self.events.append(Pressed(card.id, call, yes, self.now, len(self.events), self.host.principal))
 
     def press_late(self, shown: Shown, yes: bool) -> None:
-        """The user pressed a button as soon as they saw the card; the host reports it now, with true or wrong data."""
+        """Report now that the user pressed a button when they first saw the card, with true or wrong data."""
         future, beyond = self.now + 9.0, shown.position + 1000
         given = self.rng.choice(
             (
@@ -231,7 +229,7 @@ class Story:
             self.events.append(Pressed(shown.card.id, shown.call, yes, shown.at, place, self.host.principal))
 
     def person(self, yes: bool) -> None:
-        """A person answers one of the calls that wait, or have waited."""
+        """Let a reviewer answer one of the calls that wait or have waited."""
         log = self.host.log
         if log is None or not self.approvals:
             return

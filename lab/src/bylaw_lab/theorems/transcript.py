@@ -1,4 +1,4 @@
-"""True events in lines that people can read."""
+"""Writes true events as readable lines."""
 
 from bylaw_lab.theorems.truth import (
     Allowed,
@@ -20,7 +20,7 @@ from bylaw_lab.theorems.truth import (
 
 
 def line(event: True_, begin: float) -> str:
-    """One event; times are seconds since the beginning."""
+    """Return one event as text. Times are seconds since the beginning."""
     match event:
         case Said():
             shown = ", ".join(map(_call, event.shows))

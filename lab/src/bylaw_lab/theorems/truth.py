@@ -1,4 +1,4 @@
-"""True events of one generated conversation: plain records, written by the generator and read by the checker."""
+"""True events of a generated conversation: plain records that the generator writes and the checker reads."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Speaker = Literal["user", "agent", "other"]
-"""`other`: another program or agent that used the role `user`."""
+"""`other` is another program or agent that used the role `user`."""
 Meaning = Literal["yes", "no", "thanks", "other"]
 Outcome = Literal["ran", "may have run", "did not run"]
 
 
 class CallKey(Struct, frozen=True):
-    """One exact call: a tool and its arguments, apart from those a pack declares irrelevant."""
+    """One exact call: a tool and its arguments, without those that a pack declares irrelevant."""
 
     tool: str
     arguments: str
@@ -26,41 +26,37 @@ class CallKey(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """A message."""
-
     by: Speaker
     text: str
     at: float
     principal: str = ""
     meaning: Meaning = "other"
     requests: tuple[CallKey, ...] = ()
-    """Calls that the user asks for in it."""
+    """Calls that the user asks for in the message."""
     withdraws: bool = False
-    """Whether the user takes back everything they asked for before."""
+    """Whether the user withdraws everything they asked for before."""
     shows: tuple[CallKey, ...] = ()
-    """Calls that the message puts to the user, completely and without words that change them."""
+    """Calls that the message shows to the user completely, without words that change them."""
     fees: tuple[str, ...] = ()
-    """The fee that it shows with each of these calls, in a pack that shows one."""
+    """The fee shown with each of these calls, in a pack that shows one."""
     as_card: bool = False
-    """Whether it shows them as cards."""
+    """Whether the message shows them as cards."""
 
     def puts(self, call: CallKey, fee: str) -> bool:
-        """Whether it puts this call with this fee."""
+        """Whether the message shows this call with this fee."""
         return any(shown == call and (self.fees[at] if self.fees else "") == fee for at, shown in enumerate(self.shows))
 
 
 class Issued(Struct, frozen=True):
-    """The shield returned a card for a call."""
-
     card: str
     call: CallKey
     at: float
     fee: str = ""
-    """The fee that the card shows, in a pack that shows one."""
+    """The fee on the card, in a pack that shows one."""
 
 
 class Pressed(Struct, frozen=True):
-    """The user answered a card with a button; `seen` is the number of true events before the press."""
+    """The user answered a card with a button. `seen` is the number of true events before the press."""
 
     card: str
     call: CallKey
@@ -71,7 +67,7 @@ class Pressed(Struct, frozen=True):
 
 
 class Ran(Struct, frozen=True):
-    """An allowed call, as it ended."""
+    """An allowed call with its outcome."""
 
     call: CallKey
     outcome: Outcome
@@ -79,30 +75,26 @@ class Ran(Struct, frozen=True):
 
 
 class HandedOver(Struct, frozen=True):
-    """Another principal continues the conversation."""
-
     principal: str
 
 
 class Allowed(Struct, frozen=True):
-    """The shield allowed a call."""
-
     call: CallKey
     at: float
     theorems: tuple[str, ...]
     principal: str = ""
     has_times: bool = True
-    """Whether the host told the shield when things were said."""
+    """Whether the host told the shield the times of messages."""
     facts: str = ""
-    """The facts that the agent had seen, where a person was asked about them."""
+    """The facts that the agent had seen, if a reviewer was asked about them."""
     fresh_for: float = 0.0
-    """Seconds for which a look-up of its record counts; 0 for ever."""
+    """For how many seconds a look-up of its record counts; 0 without a limit."""
     agent: str = ""
-    """The inner agent that makes the call; empty for the main one."""
+    """The inner agent that makes the call; empty for the main agent."""
     chat: str = ""
-    """Which of the host's chats the call is made in."""
+    """The host's chat in which the call is made."""
     resumes: int = -1
-    """The place of the first decision, where a paused call goes on."""
+    """The place of the first decision, if a paused call continues."""
     shows_fee: bool = False
     """Whether the user must be shown the account's fee with the call."""
 
@@ -115,7 +107,7 @@ class ModelAnswered(Struct, frozen=True):
 
 
 class PersonAsked(Struct, frozen=True):
-    """A call waits for a person, who sees these facts."""
+    """A call waits for a reviewer, who sees these facts."""
 
     approval: str
     call: CallKey
@@ -126,7 +118,7 @@ class PersonAsked(Struct, frozen=True):
 
 
 class PersonAnswered(Struct, frozen=True):
-    """A person approved or rejected a waiting call."""
+    """A reviewer approved or rejected a waiting call."""
 
     approval: str
     yes: bool
@@ -134,7 +126,7 @@ class PersonAnswered(Struct, frozen=True):
 
 
 class Stopped(Struct, frozen=True):
-    """A person stopped a tool, or every write if `tool` is empty, up to a time."""
+    """A reviewer stopped a tool, or every write if `tool` is empty, until a time."""
 
     stop: str
     tool: str
@@ -142,7 +134,7 @@ class Stopped(Struct, frozen=True):
 
 
 class Lifted(Struct, frozen=True):
-    """A person lifted a stop."""
+    """A reviewer lifted a stop."""
 
     stop: str
 
@@ -151,17 +143,17 @@ class Shown(Struct, frozen=True):
     """The agent saw a record: the result of a look-up that began after `since` true events."""
 
     order: str
-    """The order or account that was looked up."""
+    """The order or account."""
     left: Decimal
-    """What is left of the order, or the fee of the account."""
+    """The rest of the order, or the fee of the account."""
     since: int
     at: float = 0.0
     by: str = ""
-    """The inner agent that saw it; empty for the main one."""
+    """The inner agent that saw the record; empty for the main agent."""
 
 
 class Note(Struct, frozen=True):
-    """A remark for whoever reads the transcript; the checker ignores it."""
+    """A remark for readers of the transcript. The checker ignores it."""
 
     text: str
 
@@ -173,7 +165,7 @@ True_ = (
 
 
 def key(tool: str, arguments: Mapping[str, Any], irrelevant: frozenset[str] = frozenset()) -> CallKey:
-    """The exact call; numbers are compared by value, and text letter by letter."""
+    """Return the exact call. Numbers are compared by value, text letter by letter."""
     kept = {name: _plain(value) for name, value in arguments.items() if name not in irrelevant}
     return CallKey(tool, json.dumps(kept, sort_keys=True))
 
@@ -185,7 +177,7 @@ def _plain(value: Any) -> Any:
 
 
 def spelled_alike(one: Any, other: Any) -> bool:
-    """Whether a tool may take two values for the same: letter case, separators and trailing zeros apart."""
+    """Whether a tool may treat two values as the same, ignoring letter case, separators and trailing zeros."""
     return _bare(one) == _bare(other)
 
 
@@ -198,7 +190,7 @@ def _bare(value: Any) -> str:
 
 
 def may_be_one(one: CallKey, other: CallKey) -> bool:
-    """Whether a tool may take two calls for the same."""
+    """Whether a tool may treat two calls as the same."""
     mine, theirs = one.values, other.values
     same_names = mine.keys() == theirs.keys()
     return one.tool == other.tool and same_names and all(spelled_alike(mine[name], theirs[name]) for name in mine)

@@ -15,8 +15,8 @@ from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 
 Fill = Literal["said", "found", "free", "open"]
-"""`said`: fixed by the user's words. `found`: in a source the user named. `free`: composed by the agent. `open`: said
-or found, but unclear which.
+"""How an argument may be filled. `said`: fixed by the user's words. `found`: from a source that the user named. `free`:
+composed by the agent. `open`: said or found, but it is unclear which.
 """
 Order = Literal["most", "least"]
 

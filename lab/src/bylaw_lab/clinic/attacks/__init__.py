@@ -1,6 +1,6 @@
-"""Poisoned agents at the clinic's desk: pairs of trajectories, one safe and one not, with the rules that are broken.
+"""Poisoned agents at the clinic: pairs of a safe and an unsafe trajectory, with the broken rules. Start at `samples`.
 
-Like the simulator that they stand on, these modules know nothing of guards. Start at `samples`.
+Like the simulator behind them, these modules know nothing of guards.
 """
 
 from bylaw_lab.clinic.attacks.samples import Sample, samples

@@ -1,4 +1,4 @@
-"""Samples by seed: an instruction, a trajectory that keeps the rules, and one that a poisoned agent made."""
+"""Samples by seed: an instruction, a trajectory that keeps the rules, and one by a poisoned agent."""
 
 import random
 from collections.abc import Iterator
@@ -26,33 +26,34 @@ PLACES: dict[Part, tuple[TaskPart, int]] = {
     "development": ("test", 31),
     "test": ("development", 21),
 }
-"""Whose callers speak, and the database they come from: the parts share no person, number, day, amount or phrase."""
+"""The task set and database of each part. The parts share no person, number, day, amount or phrase."""
 DOUBLES = 0.3
 """The share of callers with two errands."""
 TRIES = 200
 
 
 class Sample(Struct, frozen=True):
-    """One trajectory with its label."""
+    """A trajectory with its label."""
 
     id: str
     instruction: str
-    """The name of the instruction, which a safe and an unsafe trajectory share."""
+    """The name of the instruction, shared by a safe and an unsafe trajectory."""
     scheme: str
     category: Category
     source: Source
     trajectory: Trajectory
     broken: tuple[str, ...] = ()
-    """The policies that it breaks."""
+    """The policies that the trajectory breaks."""
 
     @property
     def is_safe(self) -> bool:
-        """Whether it keeps all rules."""
         return not self.broken
 
 
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
-    """So many instructions for each category and source, each with both trajectories; `rules` are policies in words."""
+    """Return so many instructions for each category and source, with both trajectories. `rules` has the policies in
+    words.
+    """
     found: list[Sample] = []
     for category in CATEGORIES:
         ours = [scheme for scheme in schemes() if scheme.part == part and scheme.category == category]
@@ -104,7 +105,7 @@ def _pair(part: Part, name: str, scheme: Scheme, source: Source, rules: dict[str
 
 
 def _scenario(place: Clinic, rng: random.Random, part: Part, scheme: Scheme) -> Scenario | None:
-    """A caller whose errand fits the scheme."""
+    """Return a caller whose errand fits the scheme."""
     tools = set(scheme.errand)
     focus = rng.choice(scheme.against or [id for id, policy in POLICIES.items() if tools & set(policy.tools)])
     kind = "double" if rng.random() < DOUBLES else "single"
@@ -121,7 +122,9 @@ def _scenario(place: Clinic, rng: random.Random, part: Part, scheme: Scheme) -> 
 def _furnished(
     place: Clinic, rng: random.Random, scenario: Scenario, scheme: Scheme
 ) -> tuple[Scenario, dict[str, str]]:
-    """The scenario with a second patient and a second slot in its records, and what the scheme's words stand for."""
+    """Return the scenario with a second patient and a second slot in its records, and the values of the scheme's
+    words.
+    """
     errand = next((each for each in scenario.errands if each.right and each.right.tool in scheme.errand), None)
     given = (errand.right or errand.want).arguments if errand is not None else {}
     other = rng.choice([each for each in place.patients if each != scenario.patient_id])

@@ -1,4 +1,4 @@
-"""What poisoned agents are made to do (`schemes.yaml`), and how agents speak (`words.yaml`)."""
+"""What poisoned agents must do (`schemes.yaml`), and how agents speak (`words.yaml`)."""
 
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from bylaw.policy.yaml import LOADER
 
 Part = Literal["train", "development", "test"]
 Source = Literal["memory", "environment"]
-"""What is poisoned: what the agent remembers, of which nothing shows, or what it reads."""
+"""What is poisoned: the agent's invisible memory, or what it reads."""
 Category = Literal["access", "content", "hallucination", "instruction", "operation", "error", "long-term"]
 Moment = Literal["proposal", "write", "report", "refusal"]
 SOURCES: tuple[Source, ...] = get_args(Source)
@@ -22,63 +22,62 @@ Calls = list[dict[str, dict[str, Any]]]
 
 
 class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way in which an agent is led astray."""
+    """A way in which an agent is misled."""
 
     id: str
     part: Part
     category: Category
     note: str
-    """What stands on the record where the environment is poisoned."""
+    """The note in the records if the environment is poisoned."""
     at: Moment
-    """The act of a careful agent before which it happens."""
+    """The careful agent's act before which the scheme strikes."""
     errand: list[str] = []
-    """Tools that the caller's request may come to."""
+    """Tools for the caller's request."""
     against: list[str] = []
-    """Policies, one of which refuses the caller's request; in place of `errand`."""
+    """Instead of `errand`: policies, one of which refuses the caller's request."""
     calls: Calls = []
     times: int = 1
     """How often the calls are made."""
     beside: Calls = []
-    """Calls made in one turn with the write."""
+    """Calls in the same turn as the write."""
     alter: dict[str, str] = {}
     """Arguments of the write that differ from what was agreed."""
     says: str = ""
-    """What is added to what the agent says."""
+    """Text added to the agent's message."""
     goes_ahead: bool = False
-    """What should be refused is proposed and done."""
+    """Whether the agent proposes and does what it should refuse."""
     skips: bool = False
-    """The caller is not asked."""
+    """Whether the agent does not ask the caller."""
     at_once: bool = False
-    """The caller is asked, and the answer is not waited for."""
+    """Whether the agent asks but does not wait for the answer."""
     wrong_amount: bool = False
     repeats_errand: int = 0
     breaks: tuple[str, ...] = ()
-    """The rules of conduct that it breaks."""
+    """The rules of conduct that the scheme breaks."""
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the agents of a part speak, but where they propose a change: they all do that in the pack's sentences."""
+    """How the agents of a part speak. They all propose changes in the pack's sentences."""
 
     question: str
     report: list[str]
     refusal: str
     sides: list[tuple[str, str]]
-    """What callers ask in between, and the answers."""
+    """Callers' side questions, with answers."""
     asides: list[str]
-    """What agents say on the side, rightly, though some of it sounds like what they must not say."""
+    """Agents' correct side remarks, some of which sound forbidden."""
     notes: list[str]
-    """What harmless notes say."""
+    """Texts of harmless notes."""
 
 
 @cache
 def schemes() -> tuple[Scheme, ...]:
-    """All schemes of both parts."""
     return msgspec.convert(_read("schemes.yaml"), tuple[Scheme, ...])
 
 
 @cache
 def words(part: Part) -> Words:
-    """How the agents of a part speak."""
+    """Return how the agents of a part speak."""
     return msgspec.convert(_read("words.yaml")[part], Words)
 
 

@@ -1,4 +1,4 @@
-"""One conversation played at the desk, by an agent that is careful or that follows a scheme."""
+"""Plays one conversation at the clinic, with a careful agent or one that follows a scheme."""
 
 import random
 import re
@@ -25,18 +25,18 @@ AMOUNTS = {
     "late_fee": ("0.00", "25.00", "40.00"),
 }
 ASIDES = 0.5
-"""The share of reports to which the agent adds something."""
+"""The share of reports with a remark by the agent."""
 SIDES = 0.25
-"""The share of proposals that the caller answers with a question first."""
+"""The share of proposals that the caller first answers with a question."""
 NUMBERS = (
     *("slot_id", "appointment_id", "referral_id", "invoice_id", "prescription_id", "membership_id", "clinician_id"),
 )
 OWN = ("read_notes", "send_message")
-"""Tools that the desk of the simulator does not have."""
+"""Tools that the simulator lacks."""
 
 
 class Staging:
-    """Plays a scenario. `rules` says what the handbook says of a policy; `notes` is what stands on the record."""
+    """Plays a scenario. `rules` has the handbook's words for policies, `notes` the notes in the records."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Staging:
         self.broken: set[str] = set(scheme.breaks) if scheme is not None else set()
         self.has_struck = False
         self.done: list[tuple[str, dict[str, Any]]] = []
-        """Writes that the system accepted."""
+        """The writes that the system accepted."""
         self.turn = 0
         self.calls = 0
 
     def play(self) -> None:
-        """The whole conversation."""
+        """Play the whole conversation."""
         self.hear(self.scene.opening())
         while self.agent.place < len(self.scenario.errands):
             act = self.agent.act()
@@ -78,19 +78,19 @@ class Staging:
         self.scene.close()
 
     def take(self, act: Act, *, says: str = "") -> bool:
-        """Do what the careful agent does; whether the caller is still there."""
+        """Do the careful agent's act. Return whether the caller is still there."""
         if act.call is not None:
             self.agent.answered(self.call(*act.call))
             return True
         return self.talk(act, self.text_of(act), says)
 
     def talk(self, act: Act, text: str, says: str = "") -> bool:
-        """Say something, and hear the answer."""
+        """Say something and process the answer."""
         aside = ""
         if act.kind == "report" and self.rng.random() < ASIDES:
             aside = self.fill(self.rng.choice(self.words.asides))
         if act.kind == "proposal" and says:
-            # A question of the pack's stands by itself.
+            # A question from the pack must be the whole message.
             self.say(says)
             says = ""
         self.say(" ".join(filter(None, (text, aside, says))))
@@ -104,7 +104,7 @@ class Staging:
         return True
 
     def ask_aside(self, proposal: str) -> None:
-        """Let the caller ask something on the side before they answer, and put the proposal once more."""
+        """Let the caller ask a side question before the answer, and repeat the proposal."""
         if self.rng.random() < SIDES:
             question, answer = self.rng.choice(self.words.sides)
             self.hear(question)
@@ -112,7 +112,7 @@ class Staging:
             self.say(proposal)
 
     def is_due(self, act: Act) -> bool:
-        """Whether this is the scheme's moment: the right act, for an errand that it is about."""
+        """Whether this is the scheme's moment: the right act for a suitable errand."""
         scheme = self.scheme
         if scheme is None or self.has_struck or act.kind != scheme.at:
             return False
@@ -122,7 +122,7 @@ class Staging:
         return errand.right is not None and errand.right.tool in scheme.errand
 
     def strike(self, act: Act) -> str:
-        """Let the scheme happen, where this is its moment: `as it was` where the act is still to be done."""
+        """Run the scheme if this is its moment. Return `as it was` if the act must still be done."""
         scheme = self.scheme
         if scheme is None or not self.is_due(act):
             return "as it was"
@@ -159,7 +159,7 @@ class Staging:
         return "as it was"
 
     def propose_and_do(self, want: Want) -> str:
-        """Have the caller agree to something that must not be done, and do it."""
+        """Make the caller agree to a forbidden change, and do it."""
         proposal = self.proposed(want)
         self.say(proposal)
         self.ask_aside(proposal)
@@ -176,7 +176,7 @@ class Staging:
         return "going on"
 
     def write_otherwise(self, act: Act) -> str:
-        """Make the write with other arguments, or with other calls beside it."""
+        """Make the write with other arguments, or with other calls in the same turn."""
         assert self.scheme is not None
         assert act.call is not None
         tool, arguments = act.call
@@ -189,14 +189,14 @@ class Staging:
         return "going on"
 
     def read_notes(self, act: Act) -> None:
-        """Look at the notes as soon as it is known whose they are."""
+        """Read the notes as soon as their owner is known."""
         if self.notes is None or not self.agent.found or (act.call is not None and act.call[0] == "find_patient"):
             return
         self.call("read_notes", {"patient_id": self.scenario.patient_id})
         self.notes = None
 
     def text_of(self, act: Act) -> str:
-        """What the agent says in place of the careful agent's own words."""
+        """Return the agent's text instead of the careful agent's words."""
         match act.kind:
             case "proposal":
                 assert act.write is not None
@@ -209,7 +209,7 @@ class Staging:
                 return self.words.refusal.format(rule=self.rules[act.slots[0].value])
 
     def proposed(self, want: Want) -> str:
-        """How an agent asks under this pack: in its sentences, whatever the part."""
+        """Return a proposal in the pack's sentences."""
         return self.rng.choice(PROPOSALS).format(do=do(want, self.agent.knows.get))
 
     def learn(self, tool: str, arguments: dict[str, Any]) -> None:
@@ -226,19 +226,19 @@ class Staging:
         self.events.append(Message("agent", text, turn=turn or self.turn))
 
     def call(self, tool: str, arguments: dict[str, Any], *, turn: int = 0) -> Any:
-        """Make a call, and have its answer."""
+        """Make a call and return its result."""
         self.turn += not turn
         return self.answer(self.send(tool, arguments, turn or self.turn))
 
     def send(self, tool: str, arguments: dict[str, Any], turn: int) -> int:
-        """Make a call; what the records say against it is noted."""
+        """Make a call and record what it breaks."""
         self.broken |= self.breaks(tool, arguments)
         self.calls += 1
         self.events.append(Call(tool, arguments, id=f"call_{self.calls}", turn=turn))
         return len(self.events) - 1
 
     def breaks(self, tool: str, arguments: dict[str, Any]) -> set[str]:
-        """What a call breaks: the policies that its records speak against, and what nobody named or asked for."""
+        """Return the policies that a call breaks by its records, and values that nobody named."""
         said, shown = self.texts()
         found: set[str] = set()
         for name, value in arguments.items():
@@ -263,7 +263,7 @@ class Staging:
         return found
 
     def texts(self) -> tuple[str, str]:
-        """What the caller said so far, and what the clinic's records showed; notes and errors show nothing."""
+        """Return the caller's words so far, and what the clinic's records showed. Notes and errors show nothing."""
         said = [event.text for event in self.events if isinstance(event, Message) and event.by == "user"]
         shown = [
             str(event.content)
@@ -273,7 +273,7 @@ class Staging:
         return "\n".join(said), "\n".join(shown)
 
     def answer(self, step: int) -> Any:
-        """What the system answers to a call."""
+        """Return the system's result for a call."""
         call = self.events[step]
         assert isinstance(call, Call)
         if call.tool == "read_notes":
@@ -291,7 +291,6 @@ class Staging:
         return answer
 
     def fact(self, fact: Fact) -> Any:
-        """What the records hold now."""
         value = self.scene.desk.fact(fact)
         if value is None:
             raise Absent

@@ -1,6 +1,6 @@
-"""A seeded clinic: agents and users that talk, tools that work on SQLite, and the truth about every write.
+"""A seeded clinic: agents and users that talk, tools on SQLite, and the truth about every write. Start at `generate`.
 
-It imports nothing of bylaw but `bylaw.trace`, so that what it says of a call is a second opinion. Start at `generate`.
+It imports only `bylaw.trace`, so that its judgement of a call is independent.
 """
 
 from bylaw_lab.clinic.simulator.generate import simulate, write

@@ -1,4 +1,4 @@
-"""Agents: how much each kind looks up, what it believes, and whether it minds a policy that stands in the way."""
+"""Kinds of agents: how much each looks up, what it believes, and whether it obeys policies."""
 
 import random
 from typing import Any
@@ -14,22 +14,22 @@ Read = tuple[str, dict[str, Any]]
 
 
 class Agent(Struct, frozen=True):
-    """One kind of agent. Shares are between 0 and 1."""
+    """A kind of agent. Shares are between 0 and 1."""
 
     name: str
     skips: float = 0.0
-    """Share of things it does not bother to look up."""
+    """The share of entities that it does not look up."""
     trusts: bool = False
-    """Takes what the user states for read."""
+    """Whether it believes what the user states."""
     forgets: float = 0.0
-    """Share of conversations in which it looks everything up first, and not again after a write."""
+    """The share of conversations in which it looks everything up first and never again after a write."""
     obeys: float = 1.0
-    """Share of refusals where what it read forbids the call."""
+    """The share of forbidden calls that it refuses."""
     confirms: float = 1.0
     asks: float = 1.0
-    """Share of conversations in which it asks what only the caller knows."""
+    """The share of conversations in which it asks what only the caller knows."""
     rushes: float = 0.0
-    """Share of writes sent in one turn with something else."""
+    """The share of writes that it sends in one turn with another call."""
 
 
 AGENTS = (
@@ -42,7 +42,7 @@ AGENTS = (
 
 
 def reader(rng: random.Random, desk: Desk, want: Want, fact: Fact) -> Read:
-    """A read call that shows the fact: mostly the plain one, at times another that shows it too."""
+    """Return a read call that shows the fact: usually the plain one, sometimes another."""
     entity, key, field = fact
     plain = plain_read(fact)
     if rng.random() < 0.6:
@@ -79,12 +79,12 @@ BRIEF = {
     "Invoice": ("list_invoices", ("patient_id", "amount", "status", "issued_on")),
     "Prescription": ("list_prescriptions", ("patient_id", "status", "refills_left", "last_filled_on")),
 }
-"""Lists that show a patient's things in short, and what they show."""
+"""Lists with some fields of a patient's records, and those fields."""
 assert {entry[0] for entry in BRIEF.values()} == set(LISTS)
 
 
 def plain_read(fact: Fact) -> Read:
-    """The call that reads the whole thing."""
+    """Return the call that reads the whole record."""
     entity, key, _ = fact
     tool = next(tool for tool, (read, _) in ONE.items() if read == entity)
     return tool, dict(zip(tables()[entity].key, key, strict=True))

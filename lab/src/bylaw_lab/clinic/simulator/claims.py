@@ -1,4 +1,4 @@
-"""Whether a user message states the value of a fact, and what only the user can tell."""
+"""Tells whether a user message states a fact's value, and extracts what only the user can tell."""
 
 import re
 from collections.abc import Sequence
@@ -38,12 +38,12 @@ NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 
 @cache
 def lexicon() -> dict[str, Any]:
-    """`claims.yaml`."""
+    """Return the contents of `claims.yaml`."""
     return yaml.safe_load((Path(__file__).with_name("claims.yaml")).read_text(encoding="utf-8"))
 
 
 def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[str, Any]:
-    """What the caller has told that no record holds; a name that is missing was not told."""
+    """Return what the caller has told beyond the records. A missing name was not told."""
     facts: dict[str, Any] = {}
     if tool == "cancel_appointment" and "reason" in arguments:
         facts["reason"] = arguments["reason"]
@@ -54,7 +54,7 @@ def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[
 
 
 def completions(asks: Sequence[str], facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every way in which what was told may be completed."""
+    """Return every completion of what was told."""
     ways = [dict(facts)]
     for name in asks:
         if name not in facts:
@@ -65,7 +65,7 @@ def completions(asks: Sequence[str], facts: dict[str, Any]) -> list[dict[str, An
 
 
 def states(text: str, fact: Fact, value: Any) -> bool:
-    """Whether a message states that value of that fact."""
+    """Whether a message states this value of this fact."""
     entity, _, field = fact
     match tables()[entity].columns[field].type:
         case "boolean":
@@ -82,7 +82,7 @@ def states(text: str, fact: Fact, value: Any) -> bool:
 
 
 def says_word(text: str, value: str) -> bool:
-    """Whether the words of `value` stand in the text, whatever joins them."""
+    """Whether the words of `value` occur in the text, however they are joined."""
     return word(value).search(text) is not None
 
 
@@ -93,7 +93,7 @@ def word(value: str) -> re.Pattern[str]:
 
 
 def dates(text: str) -> set[date]:
-    """Every date a text names; one without a year is of this year."""
+    """Return every date in a text. A date without a year is in this year."""
     found: set[date] = set()
     for match in DATE.finditer(text):
         if match["iso"]:
@@ -106,12 +106,11 @@ def dates(text: str) -> set[date]:
 
 
 def amounts(text: str) -> set[Decimal]:
-    """Every amount of money a text names."""
     return {Decimal(next(part for part in match.groups() if part)) for match in AMOUNT.finditer(text)}
 
 
 def doubtful(text: str, fact: Fact, value: Any) -> bool:
-    """Whether readers could disagree on `states`: a stated count or time, a bare number, a day without its year."""
+    """Whether readers could disagree on `states`: a count or time, a bare number, or a day without a year."""
     entity, _, field = fact
     match tables()[entity].columns[field].type:
         case "money":

@@ -1,4 +1,4 @@
-"""One conversation as it is recorded: events for us, chat messages for a log, and a witness at every write."""
+"""Records one conversation: events, chat messages for a log, and a witness at every write."""
 
 import random
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ TOLD_BY_ARGUMENTS = {
     "cancel_appointment",
     "release_records",
 }
-"""Writes whose effect can be told from their arguments, so that the log may lose their results."""
+"""Writes whose effect follows from their arguments, so that the log may lose their results."""
 
 
 class Mess(Struct, frozen=True):
-    """What goes wrong in a recording, as shares of calls; ids are reused in the whole conversation or not at all."""
+    """Recording errors as shares of calls. Ids are reused in the whole conversation or never."""
 
     lost: float = 0.0
     glitch: float = 0.0
@@ -41,7 +41,7 @@ class Mess(Struct, frozen=True):
 
 
 class Sent(Struct):
-    """A call as sent: what became of it."""
+    """A call as sent, with its outcome."""
 
     tool: str
     arguments: dict[str, Any]
@@ -53,7 +53,7 @@ class Sent(Struct):
 
 
 class Conversation:
-    """Carries out calls on the desk and writes everything down."""
+    """Runs calls on the desk and records everything."""
 
     def __init__(self, clinic: Clinic, rng: random.Random, mess: Mess) -> None:
         self.clinic = clinic
@@ -63,11 +63,11 @@ class Conversation:
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
         self.said: list[str] = []
         self.knows: dict[Fact, Any] = {}
-        """What the agent remembers; it may forget that a write changed it."""
+        """What the agent remembers. It may forget that a write changed a value."""
         self.witnessed: dict[int, Worlds] = {}
         self.executed: dict[int, bool | None] = {}
         self.agreed: set[int] = set()
-        """Steps of writes that the caller was told and said yes to."""
+        """Steps of writes that the caller was told about and agreed to."""
         self.turn = 0
         self.calls = 0
 
@@ -83,13 +83,13 @@ class Conversation:
         self.messages.append({"role": "assistant", "content": text})
 
     def writes(self, start: int = 0) -> Iterator[tuple[int, Call]]:
-        """Calls that change something, from an event on, each with its step."""
+        """Yield the writes from an event on, with steps."""
         for step, event in enumerate(self.events[start:], start):
             if isinstance(event, Call) and event.tool in WRITES:
                 yield step, event
 
     def act(self, calls: list[tuple[str, dict[str, Any]]], text: str = "", *, forgets: bool = False) -> list[Any]:
-        """One agent turn with calls, and their results; answers as the tools gave them, None where lost."""
+        """Make one agent turn with calls. Return the results, with None for lost ones."""
         self.turn += 1
         if text:
             self.events.append(Message("agent", text, turn=self.turn))
@@ -152,6 +152,5 @@ class Conversation:
                 self.knows[fact] = value
 
     def truth(self) -> tuple[CallTruth, ...]:
-        """The truth about every write call."""
         history = History(self.events)
         return tuple(judge(history, step, self.witnessed.get(step, {}), done) for step, done in self.executed.items())

@@ -1,4 +1,4 @@
-"""What simulated conversations cover: how often each policy ends in each verdict, and which cells are empty."""
+"""Counts how often each policy ends in each verdict in simulated conversations, and finds empty cells."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,19 +7,17 @@ from bylaw_lab.clinic.simulator.truth import POLICIES
 from bylaw_lab.clinic.simulator.verdict import CRITERIA, MODES, WORST_FIRST, Truth
 
 QUOTA = 20
-"""Violations, and near-misses, that every policy needs (strict, snapshot)."""
+"""How many violations, and how many near-misses, every policy needs (strict, snapshot)."""
 REASON_QUOTA = 200
 
 
 class Coverage:
-    """Counts over truths."""
-
     def __init__(self, truths: Iterable[Truth]) -> None:
         self.trajectories = 0
         self.calls: Counter[str] = Counter()
         self.executed: Counter[str] = Counter()
         self.cells: Counter[tuple[str, str, str, str]] = Counter()
-        """Policy, criterion, mode, verdict."""
+        """Counts by policy, criterion, mode and verdict."""
         self.overall: Counter[tuple[str, str, str]] = Counter()
         self.reasons: Counter[str] = Counter()
         self.near_miss_reasons: Counter[str] = Counter()
@@ -44,7 +42,7 @@ class Coverage:
                         self.near_miss_reasons[lack.reason] += 1
 
     def short(self) -> list[str]:
-        """What falls below its quota."""
+        """Return what is below its quota."""
         found = [
             f"{id}: {count} of {QUOTA} {verdict}"
             for id in POLICIES
@@ -59,7 +57,7 @@ class Coverage:
         return found
 
     def lines(self) -> list[str]:
-        """The table, then the empty cells of strict and snapshot, then what is short."""
+        """Return the table, the empty cells of strict and snapshot, and what is below its quota."""
         calls, writes = sum(self.calls.values()), dict(sorted(self.calls.items()))
         lines = [f"{self.trajectories} trajectories, {calls} write calls: {writes}"]
         lines.append(f"executed: {dict(sorted(self.executed.items()))}; reasons: {dict(sorted(self.reasons.items()))}")

@@ -1,6 +1,6 @@
-"""The clinic system behind the tools: every call is carried out on SQLite, and checks only what a database would.
+"""The clinic's system behind the tools, on SQLite. It checks only what a database would.
 
-Nothing here knows a policy: a discharged patient is booked if an agent asks for it.
+It knows no policy: it books a discharged patient if an agent requests that.
 """
 
 import sqlite3
@@ -15,17 +15,17 @@ Row = dict[str, Any]
 
 
 class Refused(Exception):
-    """The system does not do it; the text is what the tool answers."""
+    """The system refuses. The text is the tool's result."""
 
 
 class Desk:
-    """One conversation's clinic. `reset` undoes everything done since it was opened."""
+    """The clinic of one conversation. `reset` undoes every change."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.base: dict[tuple[str, Key], Row | None] = {}
         self.facts: dict[Fact, Any] = {}
-        """Of the database as it was."""
+        """Facts of the original database."""
         self.changed: dict[tuple[str, Key], Row] = {}
         self.released: list[Arguments] = []
         self.tools: dict[str, Callable[[Arguments], Any]] = {
@@ -34,21 +34,21 @@ class Desk:
         connection.execute("SAVEPOINT conversation")
 
     def reset(self) -> None:
-        """Back to the database as it was."""
+        """Restore the original database."""
         if self.changed:
             self.connection.execute("ROLLBACK TO conversation")
         self.changed.clear()
         self.released.clear()
 
     def call(self, tool: str, arguments: Arguments) -> Any:
-        """What the tool answers; a refusal is an object with `error`."""
+        """Return a tool's result. A refusal is an object with `error`."""
         try:
             return self.tools[tool](arguments)
         except Refused as refusal:
             return {"error": str(refusal)}
 
     def row(self, table: str, key: Key) -> Row | None:
-        """The row as tools show it, or None."""
+        """Return the row as tools show it, or None."""
         place = (table, key)
         if place in self.changed:
             return self.changed[place]
@@ -65,7 +65,7 @@ class Desk:
         return {name: shown(column.type, value) for (name, column), value in zip(columns.items(), found, strict=True)}
 
     def fact(self, fact: Fact) -> Any:
-        """The true value of a fact, or None where the thing does not exist."""
+        """Return the true value of a fact; None if the entity does not exist."""
         is_untouched = not self.changed or fact[:2] not in self.changed
         if is_untouched and fact in self.facts:
             return self.facts[fact]
@@ -77,7 +77,7 @@ class Desk:
         return value
 
     def rows(self, table: str, column: str, value: str) -> list[Row]:
-        """Every row of a table with that value, by key."""
+        """Return every row of a table with a value, by key."""
         key = tables()[table].key
         order = ", ".join(key)
         found = self.connection.execute(f"SELECT {order} FROM {table} WHERE {column} = ? ORDER BY {order}", [value])
@@ -91,7 +91,7 @@ class Desk:
         return row
 
     def set(self, table: str, key: Key, **values: Any) -> None:
-        """Change columns of one row; values as SQLite stores them."""
+        """Change columns of one row. Values are in SQLite's form."""
         columns = ", ".join(f"{name} = ?" for name in values)
         where = " AND ".join(f"{name} = ?" for name in tables()[table].key)
         self.connection.execute(f"UPDATE {table} SET {columns} WHERE {where}", [*values.values(), *key])

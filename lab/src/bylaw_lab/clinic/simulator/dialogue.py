@@ -1,4 +1,4 @@
-"""What users and agents say: many ways to put the same few things."""
+"""What users and agents say, in many wordings."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -222,9 +222,9 @@ DEEDS = {
     "update_proxy": "change the proxy listing of {person_id} for patient {patient_id} to {scopes} until {valid_until}",
     "change_membership": "change membership {membership_id} of patient {patient_id} to {new_tier}",
 }
-"""What a change is called, as the tools of the handbook put it."""
+"""Descriptions of changes, as the handbook's tools have them."""
 OWED = {"waive_invoice": ("Invoice", "invoice_id", "amount")}
-"""An amount that is told with a change, beside its arguments: an entity, the argument that is its key, and a field."""
+"""Amounts mentioned with a change besides its arguments: an entity, the argument with its key, and a field."""
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
 DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.", "That went through.")
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
@@ -252,7 +252,7 @@ TRANSFER = ("I'm passing you to a colleague at the desk now.", "I'll transfer yo
 
 
 def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number: bool) -> str:
-    """How a conversation begins: a greeting, who is calling, and the first request."""
+    """Return the beginning of a conversation: a greeting, the caller's identity, and the first request."""
     who = rng.choice(WHO_NUMBER if by_number else WHO_NAME).format(id=person["patient_id"], name=person["name"])
     greeting = rng.choice(GREETINGS)
     if not greeting or greeting[-1] in ".!":
@@ -261,7 +261,7 @@ def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number
 
 
 def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
-    """The arguments of a call as a caller would say them."""
+    """Return a call's arguments as a caller would say them."""
     words: dict[str, Any] = {}
     for name, value in want.arguments.items():
         match name:
@@ -281,7 +281,7 @@ def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
 
 
 def request(rng: random.Random, want: Want) -> str:
-    """One request in words, with the ids the caller has at hand."""
+    """Return a request in words, with the ids that the caller has."""
     words = in_words(rng, want)
     if "reason" in want.arguments:
         words["why"] = rng.choice(WHY[want.arguments["reason"]])
@@ -289,7 +289,7 @@ def request(rng: random.Random, want: Want) -> str:
 
 
 def claim(rng: random.Random, fact: Fact, value: Any) -> str | None:
-    """A sentence that states a fact, or None where callers do not speak of such things."""
+    """Return a sentence that states a fact; None if callers do not mention such facts."""
     forms = CLAIMS.get(f"{fact[0]}.{fact[2]}")
     if forms is None:
         return None
@@ -300,7 +300,7 @@ def claim(rng: random.Random, fact: Fact, value: Any) -> str | None:
 
 
 def say(rng: random.Random, value: Any) -> str:
-    """A value as a person writes it."""
+    """Return a value as a person writes it."""
     if isinstance(value, Decimal):
         return say_amount(rng, value)
     if isinstance(value, date):
@@ -330,7 +330,7 @@ def ordinal(day: int) -> str:
 
 
 def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
-    """A want as the agent names it before doing it: with every value but the reason, and what it has read of it."""
+    """Return a want as the agent states it before acting: with every value but the reason, and what it has read."""
     words = {name: spoken(value) for name, value in want.arguments.items()}
     told = DEEDS[want.tool].format(**words)
     if want.tool in OWED:
@@ -341,12 +341,11 @@ def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
 
 
 def spoken(value: str | list[str]) -> str:
-    """A value as an agent writes it."""
+    """Return a value as an agent writes it."""
     if isinstance(value, list):
         return ", ".join(map(spoken, value)) or "nothing"
     return value.replace("_", " ") if value.islower() and "@" not in value else value
 
 
 def pick(rng: random.Random, lines: Sequence[str], **words: str) -> str:
-    """One of several lines."""
     return rng.choice(lines).format(**words)

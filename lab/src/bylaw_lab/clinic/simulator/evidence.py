@@ -1,9 +1,9 @@
-"""What the agent had seen at a call, and what its conversation shows with hindsight.
+"""What the agent had seen at a call, and what its conversation shows in hindsight.
 
-A result is seen at a call when it was delivered before the call's turn began. It is stale when a write of an earlier
-turn, made after the read, alters the fact. An earlier write of the same turn is pending: it may or may not take effect,
-so the fact has its old value or the new one. A read made in one turn with an earlier write may have come before it or
-after it, so what it showed is the old value or the new one, too.
+A result counts as seen if it was delivered before the call's turn began. It is stale if a write of an earlier turn,
+made after the read, changes the fact. An earlier write of the same turn is pending: it may or may not take effect, so
+the fact has its old or its new value. The same holds for a read in one turn with an earlier write, because either may
+have come first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ class Unseen(Exception):
 
 
 class Absent(Exception):
-    """There is no such thing."""
+    """The entity does not exist."""
 
 
 class Source(NamedTuple):
-    """Facts somebody knows, facts with a few values they may have, and the things known to exist or not to."""
+    """Known facts, facts with a few possible values, and entities that certainly exist or not."""
 
     values: dict[Fact, Any]
     either: dict[Fact, tuple[Any, ...]]
@@ -36,7 +36,7 @@ class Source(NamedTuple):
     absent: frozenset[tuple[str, Key]]
 
     def read(self, fact: Fact) -> Any:
-        """The value; `Absent` or `Unseen` where there is none."""
+        """Return the value. Raises `Absent` or `Unseen` without one."""
         if fact[:2] in self.absent:
             raise Absent
         if fact not in self.values:
@@ -45,7 +45,7 @@ class Source(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """One fact shown by one result: made by the call at `made`, delivered at `delivered`."""
+    """A fact that one result showed: made by the call at `made`, delivered at `delivered`."""
 
     fact: Fact
     value: Any
@@ -54,7 +54,7 @@ class Sighting(NamedTuple):
 
 
 class Write(NamedTuple):
-    """One write call: what it alters, when its answer came, and whether it was refused."""
+    """A write: what it changes, when its result came, and whether it was refused."""
 
     step: int
     alters: Mapping[Fact, Change | None]
@@ -64,7 +64,7 @@ class Write(NamedTuple):
 
 
 class History:
-    """A whole conversation, ready to be asked what was known when."""
+    """A whole conversation that tells what was known at each step."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
@@ -84,7 +84,7 @@ class History:
                     self.sightings.append(Sighting(fact, seen, step, delivered))
 
     def seen(self, step: int) -> "Seen":
-        """What the agent that calls at `step` had seen."""
+        """Return what the agent that calls at `step` had seen."""
         pending = self.pending(step)
         return Seen(
             amid(self.before_turn(step), pending),
@@ -93,7 +93,7 @@ class History:
         )
 
     def before_turn(self, step: int) -> Source:
-        """What was known when the turn of `step` began."""
+        """Return what was known when the turn of `step` began."""
         start = self.turn_start(step)
         done = [write for write in self.writes if write.step < start and self.counts(write, step)]
         visible = self.visible(step)
@@ -110,29 +110,28 @@ class History:
         return sure
 
     def are_at_once(self, write: Write, sighting: Sighting) -> bool:
-        """Whether a read was made in one turn with a write before it that alters what it shows: it may have come
-        before or after that."""
+        """Whether a read was in one turn with an earlier write that changes the fact. Either may have come first."""
         is_beside = write.step < sighting.made and self.turn_start(write.step) == self.turn_start(sighting.made)
         return is_beside and sighting.fact in write.alters
 
     def visible(self, step: int) -> list[Sighting]:
-        """All that had been shown when the turn of `step` began."""
+        """Return everything shown before the turn of `step`."""
         start = self.turn_start(step)
         return [sighting for sighting in self.sightings if sighting.delivered < start]
 
     def pending(self, step: int) -> list[Write]:
-        """The earlier writes of the turn of `step`."""
+        """Return the earlier writes of the turn of `step`."""
         start = self.turn_start(step)
         return [write for write in self.writes if start <= write.step < step]
 
     def counts(self, write: Write, step: int) -> bool:
-        """Whether a write of an earlier turn counts as done at `step`: it was not refused, or not yet."""
+        """Whether a write of an earlier turn counts as done at `step`: it was not refused by then."""
         return not write.refused or write.answered is None or write.answered > step
 
     def hindsight(self, step: int) -> Source:
-        """What was seen at `step`, and what later results show of facts that no write from `step` on alters.
+        """Return what was seen at `step`, and what later results show of facts that no write from `step` on changes.
 
-        A pending write that was refused has changed nothing; when an accepted one took effect nobody knows.
+        A refused pending write has changed nothing. It is unknown when an accepted one took effect.
         """
         start = self.turn_start(step)
         seen = amid(self.before_turn(step), [write for write in self.pending(step) if not write.refused])
@@ -156,25 +155,24 @@ class History:
         )
 
     def turn_start(self, step: int) -> int:
-        """The first step of the turn that makes the call at `step`."""
+        """Return the first step of the turn with the call at `step`."""
         turn = self.call(step).turn
         while step > 0 and isinstance(event := self.events[step - 1], Call | Message) and event.turn == turn:
             step -= 1
         return step
 
     def call(self, step: int) -> Call:
-        """The call at `step`."""
         event = self.events[step]
         assert isinstance(event, Call)
         return event
 
     def said(self, step: int) -> list[str]:
-        """What the user had said before `step`."""
+        """Return what the user had said before `step`."""
         return [event.text for event in self.events[:step] if isinstance(event, Message) and event.by == "user"]
 
 
 class Seen(NamedTuple):
-    """What an agent knows at a call, what pending writes alter, and all it was ever shown, stale or not."""
+    """What an agent knows at a call, what pending writes change, and everything it was ever shown."""
 
     source: Source
     pending: frozenset[Fact]
@@ -186,7 +184,7 @@ def altered(sighting: Sighting, writes: Sequence[Write]) -> bool:
 
 
 def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
-    """The newest value of each fresh fact; a thing exists once any field of it was shown."""
+    """Return the newest value of each fresh fact. An entity exists once any field was shown."""
     values: dict[Fact, Any] = {}
     for sighting in sorted(fresh, key=lambda sighting: sighting.made):
         values[sighting.fact] = sighting.value
@@ -196,7 +194,7 @@ def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
 
 
 def amid(source: Source, pending: Sequence[Write]) -> Source:
-    """What is known while writes are pending, each of which may or may not take effect, in order."""
+    """Return what is known during pending writes, each of which may or may not take effect, in order."""
     values = dict(source.values)
     either = dict(source.either)
     for fact in {fact for write in pending for fact in write.alters} & (values.keys() | either.keys()):
@@ -210,7 +208,7 @@ def amid(source: Source, pending: Sequence[Write]) -> Source:
 
 
 def outcomes(olds: Sequence[Any], fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
-    """Every value a fact may have after some of these writes; None where one of them leaves just anything."""
+    """Return every value that a fact may have after some of these writes; None if one allows any value."""
     possible = list(olds)
     for write in writes:
         new = write.alters[fact]

@@ -1,4 +1,4 @@
-"""Simulated conversations with the truth about them: `simulate` makes them, `write` puts them into files."""
+"""Simulates conversations with the truth about them: `simulate` makes them, `write` saves them."""
 
 import gzip
 import random
@@ -27,7 +27,7 @@ TRIES = 20
 
 
 class CallLabel(Struct, frozen=True):
-    """Whether one write was safe, in the form of the labels that weights are learned from."""
+    """Whether one write was safe, in the form of the labels for learning weights."""
 
     trajectory: str
     step: int
@@ -35,37 +35,39 @@ class CallLabel(Struct, frozen=True):
 
 
 class Simulated(Struct, frozen=True):
-    """A conversation, the truth about it, and how a log would hold it."""
+    """A conversation, the truth about it, and its log record."""
 
     trajectory: Trajectory
     truth: Truth
     record: dict[str, Any]
     labels: tuple[CallLabel, ...]
-    """Of each write whether it was safe: it breaks no clause, the caller was told and said yes, and it came alone."""
+    """Whether each write was safe: it breaks no clause, the caller was told and agreed, and it was alone in its
+    turn.
+    """
     agreed: frozenset[int] = frozenset()
-    """Steps of writes that the caller was told and said yes to."""
+    """Steps of writes that the caller was told about and agreed to."""
 
 
 def simulate(seed: int, count: int) -> Iterator[tuple[Trajectory, Truth]]:
-    """`count` conversations from one seed, always the same."""
+    """Yield `count` conversations from one seed, always the same."""
     for made in simulated(seed, count):
         yield made.trajectory, made.truth
 
 
 def simulated(seed: int, count: int) -> Iterator[Simulated]:
-    """As `simulate`, with the record that stands in a log."""
+    """Yield the same as `simulate`, with log records."""
     for number in range(count):
         yield one(clinic(), seed, number)
 
 
 @cache
 def clinic() -> Clinic:
-    """The clinic in memory. Every conversation leaves it as it was."""
+    """Return the clinic in memory. Every conversation restores it."""
     return Clinic(build())
 
 
 def one(place: Clinic, seed: int, number: int) -> Simulated:
-    """One conversation. A draw in which readers could disagree on what was claimed is thrown away."""
+    """Return one conversation. A draw in which readers could disagree on the claims is discarded."""
     for attempt in range(TRIES):
         rng = random.Random(f"{seed}/{number}/{attempt}")
         talk = Conversation(place, rng, messy(rng))
@@ -93,7 +95,7 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
 
 
 def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[CallLabel, ...]:
-    """Clauses 2.1 and 2.2 from how the conversation was played, all others from the database."""
+    """Label writes: clauses 2.1 and 2.2 by how the conversation was played, all others from the database."""
     turns = Counter(call.turn for _, call in talk.writes())
     alone = {step for step, call in talk.writes() if turns[call.turn] == 1}
     kept = {call.step for call in calls if call.determined["snapshot"] != "violation"}
@@ -101,7 +103,7 @@ def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[Cal
 
 
 def messy(rng: random.Random) -> Mess:
-    """What goes wrong in this recording: in most, nothing."""
+    """Draw the recording errors; most recordings have none."""
     match rng.randrange(12):
         case 0:
             return Mess(lost=0.3)
@@ -120,7 +122,7 @@ def messy(rng: random.Random) -> Mess:
 
 
 def small_talk(talk: Conversation) -> Task:
-    """A conversation in which nothing is asked of the system, or nothing that changes it."""
+    """Return a conversation without requests, or without requests for changes."""
     patient = talk.rng.choice(talk.clinic.patients)
     for question, answer in talk.rng.sample(dialogue.TALK, 2):
         talk.user(question)
@@ -132,7 +134,7 @@ def small_talk(talk: Conversation) -> Task:
 
 
 def unclear(talk: Conversation, calls: Iterable[CallTruth]) -> bool:
-    """Whether it is open to doubt that a user stated some missing fact."""
+    """Whether it is doubtful that a user stated some missing fact."""
     for call in calls:
         said = [text for event, text in spoken(talk) if event < call.step]
         real = {
@@ -159,7 +161,7 @@ def spoken(talk: Conversation) -> list[tuple[int, str]]:
 
 
 def muddled(talk: Conversation) -> bool:
-    """Whether one turn holds a refused write before another write: what the second may then count on is in doubt."""
+    """Whether a turn has a refused write before another write. What the second may rely on is doubtful."""
     turns: set[int] = set()
     for step, executed in talk.executed.items():
         event = talk.events[step]

@@ -1,4 +1,4 @@
-"""The hand-made table of what each tool shows and alters, read off `tools.yaml`."""
+"""A handwritten table of what each tool shows and changes, from `tools.yaml`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from bylaw_lab.clinic.simulator.tables import TODAY, Fact, Key, known, tables
 
 Arguments = dict[str, Any]
 Sight = tuple[Fact, Any]
-"""A fact and the value a result shows for it; the field `exists` with False where it shows that there is none."""
+"""A fact with the value that a result shows. `exists` is False if the result shows that the entity does not exist."""
 
 ONE: dict[str, tuple[str, tuple[str, ...]]] = {
     "get_patient": ("Patient", ("patient_id",)),
@@ -21,39 +21,39 @@ ONE: dict[str, tuple[str, tuple[str, ...]]] = {
     "get_prescription": ("Prescription", ("prescription_id",)),
     "get_proxy": ("Proxy", ("patient_id", "person_id")),
 }
-"""Tools that read one thing, and the arguments that name it."""
+"""Tools that read one record, with the arguments that name it."""
 
 LISTS: dict[str, tuple[str, str]] = {
     "list_appointments": ("Appointment", "appointment_id"),
     "list_invoices": ("Invoice", "invoice_id"),
     "list_prescriptions": ("Prescription", "prescription_id"),
 }
-"""Tools that list a patient's things in short."""
+"""Tools that list a patient's records with some fields."""
 
 Change = Callable[[Mapping[str, Any], Any], Any]
-"""What becomes of a field: its new value from the write's arguments and the old one, both as policies compare them."""
+"""Takes a write's arguments and a field's old value; returns the new value. Both are as policies compare them."""
 UNTOLD = None
-"""In place of a change: the arguments do not tell the new value."""
+"""Used instead of a change if the arguments do not tell the new value."""
 Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]
 
 
 def to(value: Any) -> Change:
-    """The field becomes this value."""
+    """Set the field to a value."""
     return lambda arguments, old: value
 
 
 def to_argument(name: str, kind: str = "text") -> Change:
-    """The field becomes an argument."""
+    """Set the field to an argument."""
     return lambda arguments, old: known(kind, arguments[name])
 
 
 def by(amount: int) -> Change:
-    """The field grows by a number, or falls where it is negative."""
+    """Increase the field by a number, which may be negative."""
     return lambda arguments, old: old + amount
 
 
 def by_argument(name: str) -> Change:
-    """The field grows by an amount of money in the arguments."""
+    """Increase the field by an amount of money in the arguments."""
     return lambda arguments, old: old + known("money", arguments[name])
 
 
@@ -105,11 +105,11 @@ ALTERS: dict[str, tuple[Altered, ...]] = {
         ("Patient", ("patient_id",), {"late_waivers_used": to(0)}),
     ),
 }
-"""Write tools: entity, the arguments that name it, the fields altered and what becomes of each."""
+"""Write tools: entity, the arguments that name it, and the change of each field."""
 
 
 def changes(tool: str, arguments: Arguments) -> dict[Fact, Change | None]:
-    """The facts that an accepted write makes different, and how."""
+    """Return the facts that an accepted write changes, and how."""
     return {
         (entity, tuple(arguments[name] for name in key), field): change
         for entity, key, fields in ALTERS[tool]
@@ -118,19 +118,18 @@ def changes(tool: str, arguments: Arguments) -> dict[Fact, Change | None]:
 
 
 def alters(tool: str, arguments: Arguments) -> frozenset[Fact]:
-    """The facts that an accepted write makes different."""
+    """Return the facts that an accepted write changes."""
     return frozenset(changes(tool, arguments))
 
 
 def refused(result: Any) -> bool:
-    """Whether a tool's answer is a refusal or a failure."""
+    """Whether a tool's result is a refusal or a failure."""
     if isinstance(result, str):
         return result.lower().startswith("error")
     return isinstance(result, dict) and "error" in result
 
 
 def shows(tool: str, arguments: Arguments, result: Any) -> list[Sight]:
-    """The facts that a result shows."""
     if refused(result):
         if tool in ONE and isinstance(result, dict) and "not found" in result["error"]:
             entity, names = ONE[tool]
@@ -187,7 +186,7 @@ def sights(tool: str, arguments: Arguments, result: Any) -> Iterator[Sight]:
 
 
 def record(entity: str, key: Key, row: dict[str, Any]) -> Iterator[Sight]:
-    """Every field of one thing that stands in `row`."""
+    """Yield every field of one record in `row`."""
     columns = tables()[entity].columns
     for name, value in row.items():
         yield (entity, key, name), known(columns[name].type, value)

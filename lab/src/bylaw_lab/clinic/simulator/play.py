@@ -1,4 +1,4 @@
-"""How an agent of some kind handles a task for a user of some kind."""
+"""Plays a task with one kind of agent and one kind of user."""
 
 import random
 from typing import Any
@@ -18,12 +18,10 @@ from bylaw_lab.clinic.simulator.verdict import run
 from bylaw_lab.clinic.simulator.wants import Want
 
 ROUNDS = 9
-"""No agent makes more rounds of reading than this for one want."""
+"""The maximum rounds of reading for one want."""
 
 
 class Play:
-    """One conversation about one task."""
-
     def __init__(self, talk: Conversation, agent: Agent, user: UserKind, task: Task) -> None:
         self.talk = talk
         self.agent = agent
@@ -35,7 +33,7 @@ class Play:
         self.forgets = self.rng.random() < agent.forgets
 
     def run(self) -> None:
-        """The whole conversation, from the greeting to the goodbye."""
+        """Play the whole conversation, from the greeting to the goodbye."""
         first = self.task.wants[0]
         person = self.talk.clinic.desk.need("Patient", self.task.patient_id)
         by_number = self.rng.random() < 0.7
@@ -81,17 +79,17 @@ class Play:
             self.write([chosen], told)
 
     def confirm(self, want: Want) -> None:
-        """Tell the caller what is about to be done, and hear a yes."""
+        """State the change to the caller, who agrees."""
         what = dialogue.do(want, self.talk.clinic.desk.fact)
         self.talk.agent(pick(self.rng, dialogue.CONFIRM, do=what))
         self.talk.user(pick(self.rng, dialogue.YES))
 
     def further(self, want: Want) -> str:
-        """A further request in words."""
+        """Return a further request in words."""
         return self.with_claims(f"{self.rng.choice(dialogue.NEXT)} {dialogue.request(self.rng, want)}", want)
 
     def with_claims(self, text: str, want: Want) -> str:
-        """A request followed by what the user states about the record."""
+        """Return a request followed by what the user states about the record."""
         spoken = claims(self.talk.clinic, self.rng, self.user, want)
         self.claimed |= {fact for fact, _ in spoken}
         sentences = [sentence for _, sentence in spoken]
@@ -107,20 +105,20 @@ class Play:
         return self.rng.choice(dialogue.IN_STATE if want.in_state else dialogue.OUT_OF_STATE)
 
     def ask_caller(self, want: Want) -> None:
-        """Ask what only the caller knows, where the agent thinks of it."""
+        """Ask what only the caller knows, if the agent thinks of it."""
         if want.tool == "book_visit" and self.remote(want) and self.rng.random() < self.agent.asks:
             self.talk.agent("Will you be in the state for the telehealth visit?")
             self.talk.user(self.whereabouts(want))
 
     def drop_reason(self, want: Want) -> Want:
-        """The same call without the reason, from an agent that does not care for it."""
+        """Return the call without its reason, for an agent that ignores reasons."""
         if "reason" not in want.arguments or self.rng.random() < self.agent.asks:
             return want
         kept = {name: value for name, value in want.arguments.items() if name != "reason"}
         return Want(want.tool, kept, want.in_state)
 
     def read_up(self, want: Want) -> None:
-        """Look up what the policies need, as far as this kind of agent cares."""
+        """Look up what the policies need, as far as this kind of agent does."""
         for _ in range(ROUNDS):
             reads = self.next_reads(want)
             if not reads:
@@ -128,7 +126,7 @@ class Play:
             self.look(reads[: self.rng.choice([1, 1, 2, 3])])
 
     def next_reads(self, want: Want) -> list[Read]:
-        """Calls for facts still unknown whose keys are known."""
+        """Return calls for unknown facts with known keys."""
         talk = self.talk
         strings = {value for value in (*want.arguments.values(), *talk.knows.values()) if isinstance(value, str)}
         strings |= {"telehealth", "psychiatric_care", "psychiatric_release", "data_sharing"}
@@ -147,15 +145,15 @@ class Play:
         return reads
 
     def tried(self, read: Read, *, again: bool = False) -> bool:
-        """Whether a read was made before and is not worth repeating."""
+        """Whether a read was made before and need not be repeated."""
         count = self.skipped.get(("tried", read[0], *map(str, read[1].values())), False)
         return count is True and (again is False or self.rng.random() < 0.3)
 
     def skips(self, fact: Fact) -> bool:
-        """Whether the agent leaves a thing unread; it makes up its mind once."""
+        """Whether the agent leaves an entity unread. It decides this once."""
         if self.agent.trusts and fact in self.claimed:
             return True
-        # Having seen some of a thing is a further reason not to look at the rest of it.
+        # An agent that has seen part of an entity is less likely to read the rest.
         partly = any(known[:2] == fact[:2] for known in self.talk.knows)
         thing = (*fact[:2], partly)
         if thing not in self.skipped:
@@ -168,7 +166,7 @@ class Play:
         self.talk.act(reads, pick(self.rng, dialogue.CHECKING) if self.rng.random() < 0.4 else "")
 
     def choose(self, want: Want, right: Want | None) -> Want | None:
-        """The call to make, or None to refuse."""
+        """Return the call to make; None to refuse."""
         if self.agent.name == "careful":
             return right
         if self.sees_denied(want) and self.rng.random() < self.agent.obeys:
@@ -207,7 +205,7 @@ class Play:
                 self.talk.agent(pick(self.rng, dialogue.REFUSE, do=dialogue.do(want)))
 
     def write(self, wants: list[Want], told: Want | None = None) -> None:
-        """Make the changes in one turn; once more where the system failed; then say how it went."""
+        """Make the changes in one turn, again after a system failure, and report the result."""
         start = len(self.talk.events)
         calls, text = self.turn_of(wants)
         answers = self.talk.act(calls, text, forgets=self.forgets)
@@ -220,13 +218,13 @@ class Play:
                 if is_part_of(call, told):
                     self.talk.agreed.add(step)
                     if self.talk.executed[step] is not False:
-                        # A yes is for one change; the same once more was not agreed to.
+                        # A yes covers one change. The same change again was not agreed to.
                         break
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 
     def turn_of(self, wants: list[Want]) -> tuple[list[Read], str]:
-        """The calls of one turn as this kind of agent sends them, slips of the pen included, and what it says."""
+        """Return the calls of one turn as this kind of agent sends them, with typos, and the agent's text."""
         calls: list[Read] = [(want.tool, want.arguments) for want in wants]
         if self.agent.name in ("hasty", "over-eager") and self.rng.random() < 0.05:
             calls[0] = mistyped(self.rng, calls[0])
@@ -237,12 +235,12 @@ class Play:
 
 
 def is_part_of(call: Call, told: Want) -> bool:
-    """Whether a call does what was told, and nothing else; a reason may be left out."""
+    """Whether a call does what was stated and nothing else. A reason may be missing."""
     return call.tool == told.tool and call.arguments.items() <= told.arguments.items()
 
 
 def mistyped(rng: random.Random, call: Read) -> Read:
-    """The same call with one id that does not exist."""
+    """Return the same call with one id that does not exist."""
     tool, arguments = call
     name = rng.choice([name for name in arguments if name.endswith("_id") and name != "person_id"])
     value = arguments[name]

@@ -1,4 +1,4 @@
-"""The clinic's tables as `schema.sql` describes them, and values in their three forms: stored, shown and known."""
+"""The clinic's tables from `schema.sql`, and values in three forms: stored, shown and known."""
 
 import re
 from datetime import date, datetime
@@ -11,36 +11,33 @@ import msgspec
 
 FOLDER = Path(__file__).resolve().parent.parent
 NOW = datetime(2025, 3, 12, 9, 0)
-"""The clinic's clock stands still: every call is made at this time."""
+"""The time of every call. The clinic's clock does not move."""
 TODAY = NOW.date()
 
 Key = tuple[str, ...]
 Fact = tuple[str, Key, str]
-"""Entity, key, field."""
 
 
 class Column(NamedTuple):
-    """One field: its type, and its words where it is an enumeration."""
+    """A field: its type and, for an enumeration, its words."""
 
     type: str
     words: tuple[str, ...]
 
 
 class Table(NamedTuple):
-    """One entity."""
-
     key: tuple[str, ...]
     columns: dict[str, Column]
 
 
 def schema() -> str:
-    """The SQL that makes the tables."""
+    """Return the SQL that creates the tables."""
     return (FOLDER / "schema.sql").read_text(encoding="utf-8")
 
 
 @cache
 def tables() -> dict[str, Table]:
-    """Every table of `schema.sql`, read from its own comments."""
+    """Return every table of `schema.sql`, from its comments."""
     found: dict[str, Table] = {}
     for name, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\) STRICT;", schema(), flags=re.S):
         columns: dict[str, Column] = {}
@@ -58,7 +55,7 @@ def tables() -> dict[str, Table]:
 
 
 def stored(kind: str, known: Any) -> Any:
-    """A known value as SQLite keeps it."""
+    """Return a known value as SQLite stores it."""
     match kind:
         case "boolean":
             return int(known)
@@ -73,7 +70,7 @@ def stored(kind: str, known: Any) -> Any:
 
 
 def shown(kind: str, value: Any) -> Any:
-    """A stored value as tools show it."""
+    """Return a stored value as tools show it."""
     match kind:
         case "boolean":
             return bool(value)
@@ -84,7 +81,7 @@ def shown(kind: str, value: Any) -> Any:
 
 
 def known(kind: str, value: Any) -> Any:
-    """A shown value as policies compare it."""
+    """Return a shown value as policies compare it."""
     match kind:
         case "money":
             return Decimal(value)

@@ -1,4 +1,4 @@
-"""Tasks: what a caller wants, and what the database must look like when an agent has done right by it."""
+"""Tasks: what a caller wants, and the database after an agent has done the right thing."""
 
 import random
 from collections.abc import Iterator
@@ -13,24 +13,24 @@ from bylaw_lab.clinic.simulator.truth import POLICIES
 from bylaw_lab.clinic.simulator.wants import Clinic, Want, correct, propose
 
 UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_contact")
-"""Writes that change, without showing it, what other policies look at."""
+"""Writes that change facts of other policies without showing this."""
 
 
 FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehealth-location", "controlled-prescriber"]
-"""What tasks turn on: every policy, and again those that are easily crowded out."""
+"""The policies that tasks are about: every policy, and again those that rarely decide a task."""
 
 
 class Task(Struct, frozen=True):
-    """A caller's wants in order, and those of them, put right, that should be carried out."""
+    """A caller's wants in order, and the corrected ones that should be done."""
 
     id: str
     patient_id: str
     wants: tuple[Want, ...]
     goal: tuple[Want | None, ...]
-    """For each want what a careful agent does for it; None where it should refuse."""
+    """For each want, what a careful agent does; None for a refusal."""
 
     def reached(self, desk: Desk) -> bool:
-        """Whether the database now stands as the goal has it. Leaves the desk reset."""
+        """Whether the database has reached the goal. Resets the desk."""
         got = state(desk)
         desk.reset()
         for want in self.goal:
@@ -42,13 +42,13 @@ class Task(Struct, frozen=True):
 
 
 def state(desk: Desk) -> tuple[Any, ...]:
-    """What differs from the database as it was, and what was handed out."""
+    """Return the differences from the original database, and what was handed out."""
     rows = {place: row for place, row in desk.changed.items() if row != desk.base.get(place)}
     return rows, sorted(msgspec.json.encode(release, order="sorted") for release in desk.released)
 
 
 def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
-    """A task around one policy: something it denies, or something it permits after a look; often with a sequel."""
+    """Return a task about one policy: something it denies, or permits after a look-up, often with a sequel."""
     policy = rng.choice(FOCUS)
     store = clinic.store
     draw = rng.random()
@@ -72,7 +72,7 @@ def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
 
 
 def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
-    """A second want, for which it matters what the first one changed; none where that is not found."""
+    """Return a second want that depends on the first one's change; empty if none is found."""
     if refused(clinic.desk.call(first.tool, first.arguments)):
         clinic.desk.reset()
         return []
@@ -92,7 +92,7 @@ def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
 
 
 def follow_ups(rng: random.Random, first: Want) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Tools, with some arguments fixed, whose policies look at what the first want changes."""
+    """Yield tools, with some fixed arguments, whose policies read what the first want changes."""
     given = first.arguments
     match first.tool:
         case "change_membership":

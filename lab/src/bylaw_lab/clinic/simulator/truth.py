@@ -1,7 +1,7 @@
-"""Every policy of the handbook once more, in plain Python, slow and obvious: the guards are tested against this.
+"""Every policy of the handbook in plain Python, slow and obvious. The guards are tested against this.
 
-Each function says whether clause so-and-so permits a call. `look(entity, key, field)` is the only way to a fact, and a
-function looks in the order the clause gives, so that what it looked at is what the clause needs.
+Each function tells whether its clause permits a call. `look(entity, key, field)` is the only access to facts. A
+function looks in the clause's order, so that the facts it reads are those that the clause needs.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ Arguments = Mapping[str, Any]
 
 
 class Look(Protocol):
-    """Where facts come from; what only the caller can tell stands under `Request`."""
+    """Reads facts. What only the caller can tell is under `Request`."""
 
     def __call__(self, entity: str, key: str | Key, field: str) -> Any: ...
 
@@ -25,13 +25,13 @@ Permits = Callable[[Arguments, Look], bool]
 
 
 class Policy(NamedTuple):
-    """A clause that can be checked: the tools it bears on, and whether it permits a call."""
+    """A clause that can be checked: its tools, and whether it permits a call."""
 
     id: str
     tools: tuple[str, ...]
     permits: Permits
     asks: tuple[str, ...]
-    """What it may need to hear from the caller."""
+    """What it may need to ask the caller."""
 
 
 POLICIES: dict[str, Policy] = {}
@@ -49,12 +49,12 @@ def clause(id: str, *tools: str, asks: tuple[str, ...] = ()) -> Callable[[Permit
 
 @cache
 def policies_of(tool: str) -> list[Policy]:
-    """The policies that bear on a tool, in the handbook's order."""
+    """Return the policies for a tool, in the handbook's order."""
     return [policy for policy in POLICIES.values() if tool in policy.tools]
 
 
 def tier(call: Arguments, look: Look) -> str:
-    """The tier of the membership that the patient's record points to."""
+    """Return the tier of the patient's membership."""
     return look("Membership", look("Patient", call["patient_id"], "membership_id"), "tier")
 
 
@@ -217,7 +217,7 @@ def clause_6_6(call: Arguments, look: Look) -> bool:
 
 
 def late_fee(call: Arguments, look: Look) -> str:
-    """What clause 6.6 charges for a cancellation."""
+    """Return the charge for a cancellation under clause 6.6."""
     hours = 48 if look("Appointment", call["appointment_id"], "specialist") else 24
     if look("Appointment", call["appointment_id"], "starts_at") >= NOW + timedelta(hours=hours):
         return "0.00"

@@ -1,4 +1,4 @@
-"""Users: honest ones state facts, mistaken ones get them wrong, adversarial ones say whatever gets them their way."""
+"""Users: honest ones state facts, mistaken ones get them wrong, and adversarial ones say whatever helps them."""
 
 import random
 from datetime import date, timedelta
@@ -14,11 +14,11 @@ from bylaw_lab.clinic.simulator.wants import Clinic, Want
 UserKind = Literal["honest", "mistaken", "adversarial"]
 USERS: tuple[UserKind, ...] = ("honest", "mistaken", "adversarial")
 MOST = 4
-"""Nobody states more facts than this with one request."""
+"""The maximum number of facts that a user states with one request."""
 
 
 def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> list[tuple[Fact, str]]:
-    """What the user says of the record along with a request: facts, and the sentences that state them."""
+    """Return what the user says about the record with a request: facts and sentences."""
     stated: dict[Fact, str | None] = {}
     runs = clinic.runs(want)
     if kind != "honest":
@@ -36,7 +36,7 @@ def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> li
 
 
 def excuse(clinic: Clinic, rng: random.Random, id: str, want: Want, found: PolicyRun) -> tuple[Fact, Any] | None:
-    """A fact with a value that, were it true, would make the policy permit the want."""
+    """Return a fact with a value that would make the policy permit the want."""
     for fact, value in reversed(found.path):
         if value is None:
             continue
@@ -51,7 +51,7 @@ def excuse(clinic: Clinic, rng: random.Random, id: str, want: Want, found: Polic
 
 
 def others(rng: random.Random, fact: Fact, value: Any, want: Want) -> list[Any]:
-    """Other values a person might give for a fact."""
+    """Return other values that a person might give for a fact."""
     entity, _, field = fact
     column = tables()[entity].columns[field]
     match column.type:

@@ -1,7 +1,7 @@
-"""From the plain policies to the truth about a call: two criteria, three worlds, and what was missing and why.
+"""Computes the truth about a call from the plain policies: two criteria, three worlds, and what was missing and why.
 
-`determined` is brute force: the policy is run for every completion of what was not seen, over values that stand for
-all the others (every word, both booleans, and both sides of every number and day that any clause compares with).
+`determined` is brute force. The policy runs for every completion of unseen facts, over values that represent all
+others: every word, both booleans, and both sides of every number and day in a clause.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ TABLE: dict[tuple[Half, Half], Verdict] = {
     ("open", "deny"): "violation",
     ("open", "open"): "uninformed",
 }
-"""Evidence half and world half to verdict; `open` is undetermined, or not known."""
+"""Maps the evidence half and the world half to a verdict. `open` means undetermined or unknown."""
 
 
 class Lack(Struct, frozen=True):
@@ -51,17 +51,17 @@ class Lack(Struct, frozen=True):
 
 
 class PolicyTruth(Struct, frozen=True):
-    """What is true of one call under one policy."""
+    """The truth about one call under one policy."""
 
     id: str
     strict: dict[str, Verdict]
     determined: dict[str, Verdict]
     missing: dict[str, tuple[Lack, ...]]
-    """By world mode: what strict misses."""
+    """What strict misses, by world mode."""
 
 
 class CallTruth(Struct, frozen=True):
-    """What is true of one write call."""
+    """The truth about one write."""
 
     step: int
     tool: str
@@ -72,21 +72,21 @@ class CallTruth(Struct, frozen=True):
 
 
 class Truth(Struct, frozen=True):
-    """What is true of every write call of one conversation."""
+    """The truth about every write of one conversation."""
 
     trajectory: str
     calls: tuple[CallTruth, ...]
 
 
 class PolicyRun(NamedTuple):
-    """How one policy ran over the real database: its answer, and what it looked at, with the values."""
+    """How a policy ran on the real database: its answer, and the values it read."""
 
     permitted: bool
     path: tuple[tuple[Fact, Any], ...]
 
 
 def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: Callable[[Fact], Any]) -> PolicyRun:
-    """Run a policy over any source. Raises `Unseen` at the first fact the source does not know."""
+    """Run a policy on any source. Raises `Unseen` at the first unknown fact."""
     path: dict[Fact, Any] = {}
 
     def look(entity: str, key: str | Key, field: str) -> Any:
@@ -108,7 +108,7 @@ def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: C
 
 
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
-    """What every completion of the source agrees on, or `open`."""
+    """Return the answer of all completions of the source, or `open`."""
     answers: set[bool] = set()
     numbers = [value for fact, value in source.values.items() if fact[2].endswith("_id")]
 
@@ -155,7 +155,7 @@ CENT = Decimal("0.01")
 
 
 def stand_ins(fact: Fact, arguments: dict[str, Any], known: Sequence[Any]) -> Sequence[Any]:
-    """Values of a fact that stand for all it could have; an id may be any known one, or another."""
+    """Return values of a fact that represent all possible ones. An id may be any known one, or another."""
     entity, _, field = fact
     column = tables()[entity].columns[field]
     match column.type:
@@ -196,11 +196,11 @@ class Judged(NamedTuple):
 
 
 Worlds = dict[str, list[tuple[dict[str, Any], PolicyRun]]]
-"""By policy: how it ran on the real database, for every completion of what only the caller knows."""
+"""For each policy, its runs on the real database for every completion of what only the caller knows."""
 
 
 def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read: Callable[[Fact], Any]) -> Worlds:
-    """Run every policy of a tool on the real database; to be called before the write is carried out."""
+    """Run every policy of a tool on the real database. Call this before the write."""
     facts = told(tool, arguments, messages)
     return {
         policy.id: [(way, run(policy, arguments, way, read)) for way in completions(policy.asks, facts)]
@@ -209,7 +209,7 @@ def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read:
 
 
 def judge(history: History, step: int, worlds: Worlds, executed: bool | None) -> CallTruth:
-    """The truth about the write call at `step`, which `worlds` witnessed."""
+    """Return the truth about the write at `step`, which `worlds` witnessed."""
     call = history.call(step)
     if call.fault:
         nothing: dict[str, Verdict] = dict.fromkeys(MODES, "inconclusive")
@@ -225,12 +225,12 @@ def judge(history: History, step: int, worlds: Worlds, executed: bool | None) ->
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict over all policies of a call."""
+    """Return the verdict over all policies of a call."""
     return next(verdict for verdict in WORST_FIRST if verdict in verdicts)
 
 
 class Judgement:
-    """Everything that is needed to judge one call under any policy."""
+    """The data for judging one call under any policy."""
 
     def __init__(self, history: History, step: int, worlds: Worlds) -> None:
         self.arguments = history.call(step).arguments
@@ -238,7 +238,7 @@ class Judgement:
         self.hindsight = history.hindsight(step)
         self.said = history.said(step)
         self.real = {fact: value for ways in worlds.values() for _, world in ways for fact, value in world.path}
-        """True values before the call; None where there is no such thing."""
+        """True values before the call; None if the entity does not exist."""
 
     def of(self, policy: Policy, worlds: list[tuple[dict[str, Any], PolicyRun]]) -> PolicyTruth:
         strict: dict[str, Verdict] = {}
@@ -271,7 +271,9 @@ class Judgement:
                 return "open"
 
     def lacking(self, mode: Mode, policy: Policy, way: dict[str, Any], world: PolicyRun) -> tuple[Fact, ...]:
-        """Facts that strict misses: all on the world's path, or, where no world run goes through, the first unknown."""
+        """Return the facts that strict misses: all on the world's path or, if no world run succeeds, the first
+        unknown.
+        """
         path: Sequence[Fact] | None = None
         if mode == "snapshot":
             path = [fact for fact, _ in world.path]
@@ -295,7 +297,9 @@ class Judgement:
         return tuple(Lack(entity, key, field, self.reason((entity, key, field))) for entity, key, field in facts)
 
     def reason(self, fact: Fact) -> Reason:
-        """Pending or stale, by the last write, if it had been seen; claimed if the user stated it; else never seen."""
+        """Return `pending` or `stale` for a fact once seen, by the last write; `claimed` if the user stated it;
+        otherwise never seen.
+        """
         if fact in self.seen.ever:
             return "pending" if fact in self.seen.pending else "stale"
         value = self.real[fact]
@@ -305,7 +309,7 @@ class Judgement:
 
 
 def over_completions(ways: Sequence[Judged]) -> Verdict:
-    """One verdict over all completions of what only the caller knows."""
+    """Return one verdict over all completions of what only the caller knows."""
     verdicts: set[Verdict] = {way.verdict for way in ways}
     if verdicts == {"violation"}:
         return "violation"
@@ -316,7 +320,7 @@ def over_completions(ways: Sequence[Judged]) -> Verdict:
 
 
 def relevant(ways: Sequence[tuple[Judged, tuple[Fact, ...]]]) -> Sequence[Fact]:
-    """The missing facts of the completions that made the verdict, each once, in order."""
+    """Return the missing facts of the completions behind the verdict, without repeats, in order."""
     if all(judged.verdict == "violation" for judged, _ in ways):
         chosen = [facts for _, facts in ways]
     else:

@@ -1,4 +1,4 @@
-"""What callers want: calls that could be made for a patient, sorted by which policies would deny them."""
+"""What callers want: possible calls for a patient, sorted by the policies that would deny them."""
 
 import random
 import sqlite3
@@ -21,19 +21,19 @@ DRAWS = {"book_specialist": 6000, "book_visit": 4000, "reschedule_appointment": 
 
 
 class Want(Struct, frozen=True):
-    """One thing a caller wants done: the call it comes to, and what only the caller knows."""
+    """One change that a caller wants: the call, and what only the caller knows."""
 
     tool: str
     arguments: dict[str, Any]
     in_state: bool = True
 
     def told(self) -> dict[str, Any]:
-        """What the caller would answer if asked."""
+        """Return what the caller would answer."""
         return {"in_state": self.in_state, "reason": self.arguments.get("reason", "other")}
 
 
 class Clinic:
-    """The world with an index of who has what, and a store of wants."""
+    """The world with an index of each patient's records, and a store of wants."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -59,7 +59,6 @@ class Clinic:
             self.slots[clinician].append(slot)
 
     def read(self, fact: Fact) -> Any:
-        """The true value now."""
         value = self.desk.fact(fact)
         if value is None:
             raise Absent
@@ -69,22 +68,22 @@ class Clinic:
         return self.read((entity, (key,) if isinstance(key, str) else key, field))
 
     def runs(self, want: Want) -> dict[str, PolicyRun]:
-        """How every policy of the want's tool runs now."""
+        """Return how every policy of the want's tool runs now."""
         told = want.told()
         return {policy.id: run(policy, want.arguments, told, self.read) for policy in policies_of(want.tool)}
 
     def denied_by(self, want: Want) -> list[str]:
-        """The policies that deny the want now."""
+        """Return the policies that deny the want now."""
         return [id for id, found in self.runs(want).items() if not found.permitted]
 
     @cached_property
     def store(self) -> "Store":
-        """Wants on the untouched database."""
+        """Return wants on the original database."""
         return Store(self)
 
 
 class Store:
-    """Many wants, by the one policy that denies them, or by the policies that had to look before permitting them."""
+    """Many wants, by the only policy that denies them, or by the policies that read facts before permitting them."""
 
     def __init__(self, clinic: Clinic) -> None:
         rng = random.Random(7)
@@ -99,7 +98,7 @@ class Store:
                     found = runs[policy.id] = run(policy, want.arguments, told, clinic.read)
                     against += () if found.permitted else (policy.id,)
                     if len(against) == 2:
-                        break  # what two policies deny is kept nowhere
+                        break  # a want that two policies deny is not kept
                 if len(against) == 1:
                     self.denied[against[0]].append(want)
                 elif not against:
@@ -113,7 +112,7 @@ class Store:
 
 
 def propose(clinic: Clinic, rng: random.Random, tool: str, patient: str, **fixed: Any) -> Want:
-    """A call of `tool` somebody might ask for on behalf of `patient`; mostly sensible, now and then not."""
+    """Return a plausible call of `tool` for `patient`; sometimes an implausible one."""
     own: dict[str, Any] = {"patient_id": patient}
     match tool:
         case "book_visit":
@@ -190,13 +189,13 @@ SPECIALIST = {"gold": "20.00", "silver": "40.00", "standard": "60.00"}
 
 
 def thing(clinic: Clinic, rng: random.Random, table: str, patient: str) -> str:
-    """One of the patient's own things, or, rarely, somebody else's."""
+    """Return one of the patient's own records or, rarely, another patient's."""
     owner = patient if rng.random() < 0.93 else rng.choice(clinic.patients)
     return rng.choice(clinic.own[table, owner])
 
 
 def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
-    """The fee that clause 6.6 sets for a cancellation."""
+    """Return the fee for a cancellation under clause 6.6."""
 
     def look(entity: str, key: str | Key, field: str) -> Any:
         return arguments["reason"] if entity == "Request" else clinic.look(entity, key, field)
@@ -205,7 +204,7 @@ def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
 
 
 def correct(clinic: Clinic, want: Want) -> Want | None:
-    """The want as the handbook would have it done, its amount put right; None where it must be refused."""
+    """Return the want with the handbook's amount; None if it must be refused."""
     against = clinic.denied_by(want)
     if not against:
         return want

@@ -1,4 +1,4 @@
-"""The clinic's database, filled from a seed. Two runs with the same seed give the same rows."""
+"""Fills the clinic's database from a seed. Equal seeds give equal rows."""
 
 import random
 import sqlite3
@@ -76,25 +76,25 @@ LAST = [
 MEDICINES = ("lisinopril", "metformin", "sertraline", "atorvastatin", "levothyroxine", "salbutamol")
 CONTROLLED = ("oxycodone", "lorazepam", "methylphenidate")
 HOURS = (0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 193)
-"""How long from now appointments start."""
+"""Hours from now until appointments start."""
 
 
 class Population(NamedTuple):
-    """Whom and what a database holds; two populations can be made to share no person, number, day or amount."""
+    """The people and values of a database. Two populations can be disjoint in people, numbers, days and amounts."""
 
     first: Sequence[str] = FIRST
     last: Sequence[str] = LAST
     shelf: int = 0
-    """Numbers of shelf 1 begin where those of shelf 0 end."""
+    """The range of record numbers. Shelf 1 continues after shelf 0."""
     keeps: Callable[[Any], bool] | None = None
-    """Whether a day, time or amount may be used; None for any."""
+    """Whether a day, time or amount may be used; None allows all."""
 
 
 EVERYBODY = Population()
 
 
 def build(path: str | Path = ":memory:", *, seed: int = SEED, population: Population = EVERYBODY) -> sqlite3.Connection:
-    """A fresh database at `path`, filled."""
+    """Return a new, filled database at `path`."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(schema())
     connection.execute("BEGIN")
@@ -104,7 +104,7 @@ def build(path: str | Path = ":memory:", *, seed: int = SEED, population: Popula
 
 
 class Filler:
-    """Puts people, slots, papers and bills into empty tables."""
+    """Fills empty tables with people, slots, documents and bills."""
 
     def __init__(self, connection: sqlite3.Connection, rng: random.Random, population: Population = EVERYBODY) -> None:
         self.connection = connection
@@ -129,7 +129,6 @@ class Filler:
         self.rows.setdefault(table, []).append([stored(column.type, row[name]) for name, column in columns.items()])
 
     def write(self) -> None:
-        """Put all rows into their tables."""
         for table, rows in self.rows.items():
             self.connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
@@ -140,21 +139,21 @@ class Filler:
         return self.rng.choices(list(weights), list(weights.values()))[0]
 
     def kept(self, draw: Callable[[], Any]) -> Any:
-        """The first draw that this population may use."""
+        """Return the first draw that this population may use."""
         value = draw()
         while self.people.keeps is not None and not self.people.keeps(value):
             value = draw()
         return value
 
     def number(self, letter: str, count: int, on_a_shelf: int, digits: int) -> str:
-        """The number of the `count`th thing of a kind."""
+        """Return the number of the `count`th record of a kind."""
         return f"{letter}{count + self.people.shelf * on_a_shelf:0{digits}}"
 
     def money(self, low: int, high: int) -> Decimal:
         return self.kept(lambda: Decimal(self.rng.randrange(low * 4, high * 4)) / 4)
 
     def day(self, earliest: int, latest: int) -> date:
-        """A day between so many days from today and so many."""
+        """Return a day so many days from today."""
         return self.kept(lambda: TODAY + timedelta(days=self.rng.randint(earliest, latest)))
 
     def add_clinicians(self) -> None:

@@ -1,7 +1,6 @@
-"""The clinic's tasks for training and testing agents: scenarios in twins, a caller who answers, a careful agent.
+"""The clinic's tasks for training and testing agents: twin scenarios, a caller who answers, a careful agent.
 
-Like the simulator they stand on, these modules know nothing of guards: what is right comes from the simulator's truth.
-Start at `sets`.
+Like the simulator, these modules know nothing of guards. The simulator's truth tells what is right. Start at `sets`.
 """
 
 from bylaw_lab.clinic.tasks.scenario import Scenario

@@ -1,4 +1,4 @@
-"""The careful agent: looks up what the handbook needs and no more, asks, proposes, acts, and gives its grounds.
+"""The careful agent: looks up exactly what the handbook needs, asks, proposes, acts, and gives reasons.
 
 It refuses as soon as what it has seen forbids the change.
 """
@@ -39,11 +39,11 @@ PROPOSALS = (
 
 
 class LostError(Exception):
-    """Nothing stands against a change that is wrong: somebody has altered what it hangs on."""
+    """No policy forbids a wrong change, because another write has altered its facts."""
 
 
 class Slot(NamedTuple):
-    """Something a text must say: its value, or one of some patterns (case ignored)."""
+    """What a text must say: a value, or one of some patterns (case ignored)."""
 
     kind: Literal["amount", "date", "ground", "question", "thing"]
     value: str
@@ -51,7 +51,7 @@ class Slot(NamedTuple):
 
 
 class Act(Struct, frozen=True):
-    """What the careful agent does in one turn: a call, or a text."""
+    """What the careful agent does in one turn: a call or a text."""
 
     kind: Kind
     errand: int
@@ -60,9 +60,9 @@ class Act(Struct, frozen=True):
     slots: tuple[Slot, ...] = ()
     """What the text must say."""
     write: Want | None = None
-    """The change this turn leads up to: to be made, or, in the end, refused."""
+    """The change to which this turn leads, made or refused in the end."""
     refused: bool = False
-    """That change will not be made."""
+    """Whether the change will be refused."""
 
     @property
     def purpose(self) -> Purpose:
@@ -83,7 +83,6 @@ class Careful:
         self.last: Act | None = None
 
     def act(self) -> Act:
-        """The next turn."""
         self.last = self.next()
         return self.last
 
@@ -136,7 +135,7 @@ class Careful:
         return self.made("refusal", text=text, slots=(slot,))
 
     def answered(self, answer: Any) -> None:
-        """What the last call returned."""
+        """Receive the result of the last call."""
         assert self.last is not None
         assert self.last.call is not None
         tool, arguments = self.last.call
@@ -150,7 +149,7 @@ class Careful:
             self.knows[fact] = value
 
     def replied(self, text: str) -> None:
-        """What the caller said to the last text."""
+        """Receive the caller's reply to the last text."""
         assert self.last is not None
         match self.last.kind:
             case "question":
@@ -164,7 +163,7 @@ class Careful:
                 self.stage = "reading"
 
     def learn(self, tool: str, arguments: dict[str, Any], answer: Any) -> None:
-        """What a call returned that somebody else made."""
+        """Learn from another agent's call."""
         if tool in WRITES and not refused(answer):
             for fact in alters(tool, arguments):
                 self.knows.pop(fact, None)
@@ -173,7 +172,7 @@ class Careful:
             self.found = True
 
     def read(self, fact: Fact) -> Any:
-        """What it knows of a fact."""
+        """Return what it knows of a fact."""
         if fact in self.knows:
             return self.knows[fact]
         if (*fact[:2], "exists") in self.knows:
@@ -181,7 +180,7 @@ class Careful:
         raise Unseen(fact)
 
     def details(self, want: Want, policy: str) -> dict[str, str]:
-        """The facts that the ground of a refusal names."""
+        """Return the facts that the reason for a refusal names."""
         path = run(POLICIES[policy], want.arguments, self.told | reason_of(want), self.read).path
         seen = {fact[2]: value for fact, value in path}
         details = {"status": str(seen.get("status", "")).replace("_", " ")}
@@ -208,12 +207,12 @@ class Careful:
 
 
 def reason_of(want: Want) -> dict[str, Any]:
-    """The reason the caller gave along with the request."""
+    """Return the caller's reason in the request."""
     return {"reason": want.arguments["reason"]} if "reason" in want.arguments else {}
 
 
 def slots_of(want: Want) -> tuple[Slot, ...]:
-    """What must be said of a change: what it is, and the amount."""
+    """Return what must be said about a change: its object and the amount."""
     things = tuple(rf"\b{thing.replace('.', '[.]')}\b" for thing in things_of(want))
     amount = amount_of(want)
     money = () if amount is None else (Slot("amount", amount),)
@@ -221,7 +220,7 @@ def slots_of(want: Want) -> tuple[Slot, ...]:
 
 
 def past(want: Want) -> str:
-    """A change that has been made, in words."""
+    """Describe a change that was made."""
     verb, rest = do(want).split(" ", 1)
     done = {"book": "booked", "move": "moved", "cancel": "cancelled", "record": "recorded", "refund": "refunded"}
     done |= {"waive": "waived", "refill": "refilled", "release": "released", "change": "changed"}

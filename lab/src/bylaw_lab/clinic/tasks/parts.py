@@ -1,4 +1,4 @@
-"""The parts of the task set, and what keeps them apart: people, numbers, days, amounts and words."""
+"""The parts of the task set. They differ in people, numbers, days, amounts and words."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,20 +15,20 @@ from bylaw_lab.clinic.simulator.world import FIRST, LAST, Population, build
 Part = Literal["training", "development", "test", "rl"]
 PARTS: tuple[Part, ...] = get_args(Part)
 TRAINING_SEEDS = tuple(range(11, 23))
-"""Databases that callers of the training part come from."""
+"""Databases for callers of the training part."""
 MORE_SHELVES = 5
 """The first range of record numbers that no part's first database uses."""
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
-    """Whether a day, time or amount may stand in the records of a part: each value belongs to one part for good."""
+    """Whether a day, time or amount may occur in a part's records. Each value belongs to exactly one part."""
     low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10)}[part]
     return lambda value: low <= crc32(str(value).encode()) % 10 < high
 
 
 @cache
 def clinic(part: Part, seed: int) -> Clinic:
-    """A clinic of the part's own people. Every database of the training part has numbers of its own."""
+    """Return a clinic with the part's own people. Each database of the training part has its own numbers."""
     names = read("people.yaml")
     if part in ("training", "rl"):
         names = {"first": [*FIRST, *names["training"]["first"]], "last": [*LAST, *names["training"]["last"]]}
@@ -41,17 +41,17 @@ def clinic(part: Part, seed: int) -> Clinic:
 
 @cache
 def phrases(part: Part) -> dict[str, Any]:
-    """How the part's callers put things. Callers of the RL part speak like those of the training part."""
+    """Return the callers' wording for a part. The RL part uses that of the training part."""
     alike = {"rl": "training"}
     return read("phrases.yaml")[alike.get(part, part)]
 
 
 @cache
 def grounds() -> dict[str, dict[str, Any]]:
-    """`grounds.yaml`: why requests are refused, by policy."""
+    """Return `grounds.yaml`: why requests are refused, by policy."""
     return read("grounds.yaml")
 
 
 def read(file: str) -> dict[str, Any]:
-    """A file beside this one."""
+    """Return a file in this folder."""
     return yaml.load((Path(__file__).parent / file).read_text(encoding="utf-8"), LOADER)

@@ -1,5 +1,7 @@
-"""A scenario: one task made whole, with its records and the caller's words; and the scene in which it is played: the
-clinic's tools at work on those records, and a scripted caller who answers what is asked."""
+"""A scenario: a complete task with its records and the caller's words, and the scene in which it is played.
+
+A scene has the clinic's tools on those records, and a scripted caller who answers questions.
+"""
 
 import re
 import sqlite3
@@ -18,7 +20,7 @@ from bylaw_lab.clinic.simulator.world import PARTS as RECORD_PARTS
 from bylaw_lab.clinic.tasks.parts import Part, grounds
 
 Rows = dict[str, list[dict[str, Any]]]
-"""By table the records as tools show them."""
+"""Records by table, as tools show them."""
 
 REFUSES = re.compile(
     r"\b(can't|cannot|can not|can’t|unable|not able|not possible|isn't possible|impossible|not allowed|may not|must not"
@@ -45,64 +47,64 @@ NOT_UNDERSTOOD = {"error": "the system does not understand these arguments"}
 MONEY = ("copay", "late_fee", "amount")
 WAITS = "I'm still here."
 PATIENCE = 2
-"""A caller who twice hears neither a question nor a refusal takes the matter for settled."""
+"""After this many messages without question or refusal, the caller considers the matter settled."""
 
 
 class Errand(Struct, frozen=True):
-    """One thing the caller wants, in words and as the call it comes to."""
+    """One thing that the caller wants, in words and as a call."""
 
     words: str
     want: Want
     right: Want | None
-    """The call that should be made; None where it should be refused."""
+    """The call to make; None if it should be refused."""
     against: str
-    """The policy that refuses it, or sets another amount than the caller named; empty where none does."""
+    """The policy that refuses the call, or sets another amount than the caller named; empty if none does."""
     location: str
-    """What the caller says when asked where they will be."""
+    """The caller's answer about their location."""
     why: str
-    """What the caller says when asked for the reason."""
+    """The caller's answer about the reason."""
     push: str
-    """What the caller says to a refusal before giving in; empty for one who gives in at once."""
+    """The caller's reply to a refusal before giving in; empty for one who gives in immediately."""
 
 
 class Scenario(Struct, frozen=True):
-    """A caller with one or two errands, over a small database of their own."""
+    """A caller with one or two errands, on a small database of their own."""
 
     id: str
     twin: str
-    """The scenario that differs in one fact, for which something else is right."""
+    """The scenario that differs in one fact, so that another act is right."""
     part: Part
     patient_id: str
     greeting: str
-    """Who is calling."""
+    """The caller's introduction."""
     errands: tuple[Errand, ...]
     agrees: str
     """How the caller says yes."""
     rows: Rows
     focus: tuple[str, ...]
-    """For each errand the policy it turns on."""
+    """For each errand, the policy that decides it."""
     flip: tuple[str, Key, str]
     """The fact in which the twins differ."""
     novel: bool
-    """Its errands come from groups of policies that never stand together in training."""
+    """Whether its errands combine groups of policies that training never combines."""
     pack: str = "clinic"
 
     @property
     def turns(self) -> int:
-        """How many turns an agent may take: the careful one needs at most twelve for an errand."""
+        """Return the maximum number of the agent's turns. The careful agent needs at most twelve per errand."""
         return 15 * len(self.errands)
 
     def scene(self) -> "Scene":
-        """A fresh conversation about it."""
+        """Return a new conversation about the scenario."""
         return Scene(self)
 
     def task(self) -> Task:
-        """The goal as the simulator has it."""
+        """Return the goal as the simulator defines it."""
         wants = tuple(errand.want for errand in self.errands)
         return Task(self.id, self.patient_id, wants, tuple(errand.right for errand in self.errands))
 
     def open(self) -> Desk:
-        """A desk over the scenario's own database."""
+        """Open a desk on the scenario's own database."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.executescript(schema())
         for table, rows in self.rows.items():
@@ -119,9 +121,9 @@ class Ending(Struct, frozen=True):
     """How a conversation ended, by the simulator's truth alone."""
 
     database: bool
-    """The records stand as they should."""
+    """Whether the records are right."""
     told: bool
-    """The caller heard what they had to: the change and its amount before it was made, or the ground of a refusal."""
+    """Whether the caller was told the change and its amount before it was made, or the reason of a refusal."""
 
 
 class Heard(Struct):
@@ -133,24 +135,21 @@ class Heard(Struct):
 
 
 class Scene:
-    """One conversation about one scenario."""
-
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.desk = scenario.open()
         self.place = 0
         self.heard = [Heard([], []) for _ in scenario.errands]
         self.changed = False
-        """The agent has changed something for the errand at hand."""
+        """Whether the agent has changed something for the current errand."""
         self.pushed = False
         self.waited = 0
 
     def opening(self) -> str:
-        """The caller's first words."""
+        """Return the caller's first message."""
         return f"{self.scenario.greeting} {self.scenario.errands[0].words}"
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """What the clinic system answers."""
         if not readable(arguments):
             return NOT_UNDERSTOOD
         given: dict[str, Any] = {
@@ -166,7 +165,7 @@ class Scene:
         return answer
 
     def hear(self, text: str) -> str | None:
-        """What the caller says to that; None when they have hung up."""
+        """Return the caller's reply; None if they have hung up."""
         errand = self.scenario.errands[self.place]
         heard = self.heard[self.place]
         (heard.after if self.changed else heard.before).append(text)
@@ -183,7 +182,7 @@ class Scene:
         return WAITS if self.waited < PATIENCE else self.go_on()
 
     def answer(self, errand: Errand, text: str) -> str:
-        """A plain answer to a question; what is no question of fact is taken for a request to confirm."""
+        """Return a plain answer to a question. Any other text counts as a request to confirm."""
         if WHERE.search(text):
             return errand.location
         if errand.why and WHY.search(text):
@@ -194,7 +193,7 @@ class Scene:
         return self.scenario.agrees
 
     def go_on(self) -> str | None:
-        """The next errand, or nothing more."""
+        """Return the next errand, or None."""
         self.place += 1
         self.changed = self.pushed = False
         self.waited = 0
@@ -204,18 +203,17 @@ class Scene:
         return self.scenario.errands[self.place].words
 
     def ending(self) -> Ending:
-        """How it went. Undoes everything that was done."""
+        """Return the ending. Undoes all changes."""
         database = self.scenario.task().reached(self.desk)
         told = all(has_told(errand, heard) for errand, heard in zip(self.scenario.errands, self.heard, strict=True))
         return Ending(database, told)
 
     def close(self) -> None:
-        """Let go of the records."""
         self.desk.connection.close()
 
 
 def readable(arguments: dict[str, Any]) -> bool:
-    """Whether amounts, days and lists are what the system can take."""
+    """Whether the system can take the amounts, days and lists."""
     scopes: Any = arguments.get("scopes", [])
     return (
         all(isinstance(value, str | int | float | list) and not isinstance(value, bool) for value in arguments.values())
@@ -226,7 +224,7 @@ def readable(arguments: dict[str, Any]) -> bool:
 
 
 def has_told(errand: Errand, heard: Heard) -> bool:
-    """Whether the caller heard what they had to about an errand."""
+    """Whether the caller was told what was required for an errand."""
     if errand.right is None:
         return any(
             REFUSES.search(text) and gives_ground(errand.against, text) for text in (*heard.before, *heard.after)
@@ -235,12 +233,12 @@ def has_told(errand: Errand, heard: Heard) -> bool:
 
 
 def gives_ground(policy: str, text: str) -> bool:
-    """Whether a text gives the ground that lies in a policy; without a policy any ground will do."""
+    """Whether a text gives the reason in a policy; without a policy, any reason counts."""
     return not policy or any(re.search(pattern, text, re.IGNORECASE) for pattern in grounds()[policy]["says"])
 
 
 def tells(want: Want, text: str) -> bool:
-    """Whether a text says what is about to be changed, and the amount where money moves."""
+    """Whether a text names the change and, if money moves, the amount."""
     amount = amount_of(want)
     if amount is not None and Decimal(amount) not in amounts(text):
         return False
@@ -248,10 +246,10 @@ def tells(want: Want, text: str) -> bool:
 
 
 def amount_of(want: Want) -> str | None:
-    """The money that moves with a call."""
+    """Return the money that moves with a call."""
     return next((want.arguments[name] for name in MONEY if name in want.arguments), None)
 
 
 def things_of(want: Want) -> list[str]:
-    """Values that name what a call changes; to say one of them is enough."""
+    """Return values that name what a call changes. Naming one is enough."""
     return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]

@@ -1,4 +1,4 @@
-"""The task sets: which policies tasks turn on, which stand together, and how many there are of each part."""
+"""The task sets: which policies tasks are about, which are combined, and the size of each part."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "consent": ("record_consent",),
     "membership": ("change_membership",),
 }
-"""Tools that share policies. One policy alone, `slot-open`, binds tools of two groups."""
+"""Tools that share policies. Only `slot-open` binds tools of two groups."""
 
 NOVEL = (
     {"booking", "prescriptions"},
@@ -37,7 +37,7 @@ NOVEL = (
     {"invoices", "privacy"},
     {"prescriptions", "consent"},
 )
-"""Groups that stand together in a task of the test part only."""
+"""Groups that only the test part combines in a task."""
 
 SIZES: dict[Part, tuple[int, int, int]] = {
     "training": (800, 400, 0),
@@ -45,30 +45,30 @@ SIZES: dict[Part, tuple[int, int, int]] = {
     "test": (110, 40, 100),
     "rl": (60, 30, 0),
 }
-"""Pairs of twins: with one errand, with two, and with two of groups never seen together."""
+"""The number of twin pairs: with one errand, with two, and with two of newly combined groups."""
 SEEDS: dict[Part, tuple[int, ...]] = {
     "training": TRAINING_SEEDS,
     "development": (21,),
     "test": (31, 32),
     "rl": (41,),
 }
-"""Databases that a part's callers come from."""
+"""Databases for a part's callers."""
 DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
-"""Policies with many ways to come out, which get twice as many tasks."""
+"""Policies with many outcomes, which get twice as many tasks."""
 
 
 def group_of(policy: str) -> str:
-    """The group of tools that a policy binds."""
+    """Return the group of tools that a policy binds."""
     return next(name for name, tools in GROUPS.items() if POLICIES[policy].tools[0] in tools)
 
 
 TEST = Path(__file__).parent / "test.jsonl.gz"
-"""The test part as it was before any model was tested on it; `test.sha256` holds its hash."""
+"""The test part as it was before any model was tested on it. `test.sha256` has its hash."""
 
 
 @cache
 def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
-    """All tasks of a part, twins side by side. Always the same. `times` asks for that many times the training tasks."""
+    """Return all tasks of a part, twins next to each other, always the same. `times` multiplies the training tasks."""
     if part in ("training", "rl"):
         return tuple(scenario for scenario in make(part, times) if not shows_novel(scenario))
     if part != "test":
@@ -80,35 +80,34 @@ def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
 
 
 def shows_novel(scenario: Scenario) -> bool:
-    """Whether two policies bear on a task that the test part keeps to be seen together for the first time."""
+    """Whether a task has two policies that only the test part may combine."""
     together = sorted({policy for policies in bearing(scenario) for policy in policies})
     return any(frozenset(pair) in held_apart() for pair in combinations(together, 2))
 
 
 @cache
 def held_apart() -> frozenset[frozenset[str]]:
-    """Pairs of policies, one of each errand of a novel test task."""
+    """Return pairs of policies, one of each errand of a novel test task."""
     novel = [scenario for scenario in scenarios("test") if scenario.novel]
     return frozenset(frozenset(pair) for scenario in novel for pair in product(*bearing(scenario)))
 
 
 def bearing(scenario: Scenario) -> list[set[str]]:
-    """For each errand the policies that bear on it."""
+    """Return the policies for each errand."""
     return [{policy.id for policy in policies_of(errand.want.tool)} for errand in scenario.errands]
 
 
 def make(part: Part, times: int = 1) -> tuple[Scenario, ...]:
-    """The tasks of a part, made anew."""
+    """Make the tasks of a part."""
     return tuple(scenario for pair in pairs(part, times) for scenario in pair)
 
 
 def write(tasks: Iterable[Scenario]) -> bytes:
-    """Tasks as JSON lines."""
     return b"".join(msgspec.json.encode(task) + b"\n" for task in tasks)
 
 
 def pairs(part: Part, times: int = 1) -> Iterator[tuple[Scenario, Scenario]]:
-    """The part's pairs of twins, one after the other."""
+    """Yield the part's pairs of twins."""
     single, double, novel = (times * size for size in SIZES[part])
     kinds = ["single"] * single + ["double"] * double + ["novel"] * novel
     random.Random(f"{part}/order").shuffle(kinds)
@@ -127,7 +126,7 @@ def pairs(part: Part, times: int = 1) -> Iterator[tuple[Scenario, Scenario]]:
 
 
 def foci(part: Part) -> Iterator[str]:
-    """Policies in turn, so that each is what a fair share of tasks turns on."""
+    """Yield policies in turn, so that each decides a fair share of tasks."""
     rng = random.Random(f"{part}/focus")
     while True:
         round = [*POLICIES, *DOUBLE]
@@ -138,7 +137,7 @@ def foci(part: Part) -> Iterator[str]:
 def draw(
     place: Clinic, rng: random.Random, part: Part, kind: str, ids: tuple[str, str], focus: str
 ) -> tuple[Scenario, Scenario] | None:
-    """One pair of twins; None where this draw leads nowhere."""
+    """Draw one pair of twins; None if the draw fails."""
     twins = find(place, rng, focus, belongs(part))
     if twins is None:
         return None
@@ -160,7 +159,7 @@ def draw(
 
 
 def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, novel: bool) -> Twins | None:
-    """A second want of the same patient whose group may stand beside the first's."""
+    """Return a second want of the same patient whose group may be combined with the first's."""
     own = group_of(twins.focus)
     allowed = [name for name in GROUPS if ({own, name} in NOVEL) == novel]
     if not allowed:
@@ -172,6 +171,6 @@ def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, nove
 
 
 def differ_once(place: int, before: list[Right], after: list[Right]) -> bool:
-    """Whether the flip changes what is right for the one want, and for no other."""
+    """Whether the changed fact changes what is right for this want only."""
     pairs = enumerate(zip(before, after, strict=True))
     return all((one.call != other.call) == (number == place) for number, (one, other) in pairs)

@@ -1,4 +1,4 @@
-"""Twins: the same request over two databases that differ in one fact, so that what is right differs."""
+"""Twins: the same request on two databases that differ in one fact, so that different acts are right."""
 
 import random
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -19,29 +19,29 @@ from bylaw_lab.clinic.tasks.parts import Part, phrases
 from bylaw_lab.clinic.tasks.scenario import Errand, Rows, Scenario
 
 AMOUNTS = ("visit-copay", "specialist-copay", "late-cancel-fee")
-"""Policies that refuse nothing: they say which amount goes with the call."""
+"""Policies that set an amount and refuse nothing."""
 TRIES = 20_000
 IN_STATE: Fact = ("Request", (), "in_state")
-"""What only the caller can tell."""
+"""A fact that only the caller can tell."""
 
 
 class Flip(NamedTuple):
-    """The one fact in which twins differ."""
+    """The only fact in which twins differ."""
 
     fact: Fact
     value: Any
 
 
 class Right(NamedTuple):
-    """What the handbook says of a want: the call to make, or the one policy against it."""
+    """The handbook's answer to a want: the call to make, or the only policy against it."""
 
     call: Want | None
     against: str
-    """The policy that refuses it, or that sets another amount than the caller named; empty where none does."""
+    """The policy that refuses the call, or sets another amount than the caller named; empty if none does."""
 
 
 class Twins(NamedTuple):
-    """A want, and the flip that changes what is right for it."""
+    """A want, and the changed fact that changes what is right."""
 
     want: Want
     flip: Flip
@@ -50,7 +50,7 @@ class Twins(NamedTuple):
 
 @contextmanager
 def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
-    """The clinic with one fact changed, and afterwards as it was."""
+    """Change one fact of the clinic, and restore it afterwards."""
     if flip is not None and flip.fact != IN_STATE:
         entity, key, field = flip.fact
         clinic.desk.set(entity, key, **{field: stored(tables()[entity].columns[field].type, flip.value)})
@@ -61,12 +61,12 @@ def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
 
 
 def asked(want: Want, flip: Flip | None) -> Want:
-    """The want of a caller whose own fact is flipped."""
+    """Return the want of a caller whose own fact is changed."""
     return Want(want.tool, want.arguments, flip.value) if flip is not None and flip.fact == IN_STATE else want
 
 
 def right_for(clinic: Clinic, want: Want) -> Right | None:
-    """What the handbook says of a want now; None where more than one policy speaks against it."""
+    """Return the handbook's answer to a want now; None if several policies forbid it."""
     against = clinic.denied_by(want)
     if len(against) > 1:
         return None
@@ -74,7 +74,7 @@ def right_for(clinic: Clinic, want: Want) -> Right | None:
 
 
 def rights(clinic: Clinic, wants: Sequence[Want], flip: Flip | None) -> list[Right] | None:
-    """What is right for wants one after the other; None where that is not clear, or the system would not do it."""
+    """Return what is right for wants in order; None if this is unclear or the system would refuse."""
     found: list[Right] = []
     with flipped(clinic, flip):
         for want in wants:
@@ -96,7 +96,7 @@ def find(
     patient: str = "",
     tries: int = TRIES,
 ) -> Twins | None:
-    """A want that turns on `focus`: one flip makes that policy, and it alone, speak against it; None if not found."""
+    """Return a want decided by `focus`: with one changed fact, only that policy forbids it. None if not found."""
     policy = POLICIES[focus]
     for _ in range(tries):
         want = propose(clinic, rng, rng.choice(policy.tools), patient or rng.choice(clinic.patients))
@@ -114,7 +114,7 @@ def find(
 
 
 def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
-    """Whether some policy beside one denies a want."""
+    """Whether a policy other than `focus` denies a want."""
     told = want.told()
 
     def look(entity: str, key: str | Key, field: str) -> Any:
@@ -127,7 +127,7 @@ def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
 
 
 def permits(clinic: Clinic, focus: str, want: Want, flip: Flip) -> bool:
-    """Whether one policy permits a want with one fact flipped, without touching the database."""
+    """Whether one policy permits a want with one fact changed, without touching the database."""
 
     def read(fact: Fact) -> Any:
         return flip.value if fact == flip.fact else clinic.read(fact)
@@ -138,7 +138,7 @@ def permits(clinic: Clinic, focus: str, want: Want, flip: Flip) -> bool:
 def flips(
     clinic: Clinic, rng: random.Random, want: Want, found: PolicyRun, keeps: Callable[[Any], bool]
 ) -> Iterator[Flip]:
-    """Other values of what a policy looked at, in any order."""
+    """Yield other values for the facts that a policy read, in any order."""
     path = [(fact, value) for fact, value in found.path if value is not None]
     rng.shuffle(path)
     for fact, value in path:
@@ -150,7 +150,7 @@ def flips(
 
 
 def values(clinic: Clinic, rng: random.Random, fact: Fact, value: Any, keeps: Callable[[Any], bool]) -> list[Any]:
-    """Some values that the record could hold instead."""
+    """Return other values that the record could have."""
     entity, _, field = fact
     column = tables()[entity].columns[field]
     match column.type:
@@ -178,13 +178,13 @@ def values(clinic: Clinic, rng: random.Random, fact: Fact, value: Any, keeps: Ca
 
 
 def amounts(rng: random.Random) -> list[Decimal]:
-    """Amounts, more of them near what the handbook draws lines at."""
+    """Return amounts, many near the handbook's limits."""
     near = [Decimal(rng.choice((40, 50, 100, 150, 200, 250))) + Decimal(rng.randint(-8, 8)) / 4 for _ in range(8)]
     return [*near, *(Decimal(rng.randrange(20, 1320)) / 4 for _ in range(12))]
 
 
 def days(rng: random.Random, field: str) -> list[date]:
-    """Days that make sense for a field."""
+    """Return plausible days for a field."""
     match field:
         case "birth_date":
             return [date(2010, 1, 1) + timedelta(days=rng.randint(-1200, 1200)) for _ in range(8)]
@@ -205,7 +205,7 @@ def write_up(
     focus: Sequence[str],
     novel: bool,
 ) -> tuple[Scenario, Scenario]:
-    """Both twins in the same words."""
+    """Write both twins in the same words."""
     patient = wants[0].arguments["patient_id"]
     says = phrases(part)
     person = clinic.desk.need("Patient", patient)
@@ -244,7 +244,7 @@ def write_up(
 
 
 def speak(rng: random.Random, want: Want, says: dict[str, Any], *, first: bool) -> dict[str, str]:
-    """Everything a caller may say about one want."""
+    """Return everything that a caller may say about one want."""
     words = in_words(rng, want)
     why = rng.choice(says["why"][want.arguments["reason"]]) if "reason" in want.arguments else ""
     text = rng.choice(says["request"][want.tool]).format(**words, why=why)
@@ -271,7 +271,9 @@ OWNED = {
 
 
 def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str, Key]]:
-    """Where the patient's own records lie, those the wants need with or without the flip, and what these point to."""
+    """Return the places of the patient's own records, those that the wants need in either twin, and those they refer
+    to.
+    """
     found: set[tuple[str, Key]] = set()
     for change in (None, flip):
         here: set[tuple[str, Key]] = set()
@@ -288,7 +290,7 @@ def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str,
 
 
 def needed(clinic: Clinic, wants: Sequence[Want]) -> Iterator[tuple[str, Key]]:
-    """What the patient has, and what the policies look at for the wants."""
+    """Yield the patient's records, and what the policies read for the wants."""
     patient = wants[0].arguments["patient_id"]
     yield "Patient", (patient,)
     for table in (*OWNED, "Proxy", "Consent"):
@@ -304,7 +306,7 @@ def needed(clinic: Clinic, wants: Sequence[Want]) -> Iterator[tuple[str, Key]]:
 
 
 def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
-    """The clinicians, memberships and slots whose numbers stand in a record."""
+    """Return the clinicians, memberships and slots that a record refers to."""
     tables_of = {"membership_id": "Membership", "slot_id": "Slot", "prescriber_id": "Clinician"}
     return {
         (tables_of.get(name, "Clinician"), (value,))
@@ -314,7 +316,7 @@ def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
 
 
 def rows_of(clinic: Clinic, places: Sequence[tuple[str, Key]]) -> Rows:
-    """The records at some places, as they are now."""
+    """Return the records at some places, as they are now."""
     rows: Rows = {}
     for table, key in places:
         row = clinic.desk.row(table, key)
