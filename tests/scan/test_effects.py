@@ -59,6 +59,14 @@ def test_a_record_that_differs_after_a_call_speaks_for_a_write() -> None:
     assert "a look-up differed after it, 5 of 5 times" in found.why
 
 
+def test_that_a_calculator_repeats_itself_is_no_evidence() -> None:
+    seen, look_up = Behaviour(), Behaviour()
+    seen.same = look_up.same = 10
+    assert guess("calculate", seen).why == guess("calculate", Behaviour()).why
+    assert guess("calculate", seen).sure == guess("calculate", Behaviour()).sure
+    assert "the same call gave the same result, 10 times" in guess("get_loan", look_up).why
+
+
 def test_your_word_is_final(tmp_path: Path) -> None:
     file = tmp_path / "effects.yaml"
     file.write_text("effects:\n  renew_loan: read\n")

@@ -120,6 +120,37 @@ def test_a_look_up_needed_in_some_cases_stands_out_by_being_rare_elsewhere() -> 
     assert [habit.tools for habit in habits if habit.reason == "distinctive"] == [("get_notice",)]
 
 
+def test_a_look_up_before_few_writes_is_no_habit() -> None:
+    logs = []
+    for number in range(40):
+        talk = Talk(f"renewal-{number:03}").user("renew it")
+        if number % 5 == 0:
+            talk.call("get_loan", loan(number), loan_id=f"L{number:04}")
+        logs.append(talk.call("renew_loan", "Loan renewed successfully.", loan_id=f"L{number:04}").done())
+    assert found(scan(logs)) == {"renew_loan": set()}
+
+
+def test_a_look_up_that_is_nearly_as_frequent_before_another_write_sets_none_apart() -> None:
+    """45 % of the waivers and 30 % of the closures follow a notice: a clear difference, and a small one."""
+    logs = []
+    for write, share in (("waive_fine", 9), ("close_account", 6)):
+        for number in range(300):
+            talk = Talk(f"{write}-{number:03}").user("please")
+            talk.call("get_member", member(number), member_id=f"M{number:04}")
+            if number % 20 < share:
+                talk.call("get_notice", "sent late", loan_id=f"L{number:04}")
+            logs.append(talk.call(write, "It is done.", member_id=f"M{number:04}").done())
+    assert {tools for habits in found(scan(logs)).values() for tools, _, _ in habits} == {frozenset({"get_member"})}
+
+
+def test_a_yes_names_nothing() -> None:
+    logs = []
+    for number in range(20):
+        talk = Talk(f"order-{number:03}").user("order it").call("list_offers", "three offers", active="yes")
+        logs.append(talk.call("order_copy", "Copy has been ordered.", title=f"Emma {number}", confirm="yes").done())
+    assert found(scan(logs)) == {"order_copy": set()}
+
+
 @given(st.randoms(use_true_random=False))
 @examples(15)
 def test_the_order_of_conversations_changes_nothing(order: random.Random) -> None:
