@@ -120,7 +120,7 @@ def test_an_answer_without_a_digest_settles_nothing_and_is_told(folder: Path) ->
     attest(folder, {"finding": "one:3", "answer": "fine", "seen": "", "talk": "fd2ba4c7138cc696"})
     done = bylaw(folder, *AUDIT)
     assert summary(folder)["counts"]["undecided"] == 2
-    assert "attestations.yaml: 1 answer without `seen` settle nothing" in done.stderr
+    assert "attestations.yaml: 1 answer without `seen` does not count" in done.stderr
 
 
 @pytest.mark.parametrize("step", ["3", "³", "٣", "", "3:confirm"])

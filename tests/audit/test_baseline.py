@@ -179,7 +179,7 @@ def test_a_baseline_of_an_earlier_version_compares_and_says_so(desk: Path) -> No
     assert names(found["new"]) == ["comes"]
     assert names(found["still"]) == ["stays"]
     assert names(found["fixed"]) == ["gets-better", "stops"]
-    assert "may be matched to the wrong call" in " ".join(said.split())
+    assert "may match the wrong call" in " ".join(said.split())
 
 
 def test_what_one_policy_no_longer_objects_to_is_fixed_though_another_still_does(desk: Path) -> None:

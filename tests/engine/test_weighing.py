@@ -253,8 +253,8 @@ def test_words_that_were_not_recorded_may_have_been_said(captured: bool, decisio
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ('{id: x, formula: "ALWAYS ONCE rude", physical: true}', "looks at other acts"),
-        ('{id: x, formula: "FOR EACH account: rude", physical: true}', "looks at other acts"),
+        ('{id: x, formula: "ALWAYS ONCE rude", physical: true}', "depends on other acts"),
+        ('{id: x, formula: "FOR EACH account: rude", physical: true}', "depends on other acts"),
         ('{id: x, formula: "rude", physical: true, policy: none}', "does not exist"),
         ('{id: x, policy: care, formula: "rude", weight: 1.0e999}', "too large"),
         ('{id: x, policy: care, formula: "rude"}\n  - {id: x, policy: care, formula: "rude"}', "two rules"),

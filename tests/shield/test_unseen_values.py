@@ -183,7 +183,7 @@ def test_a_whole_number_is_written_in_plain_digits(spelling: str) -> None:
     with Shield(made({**FILES, "tools.yaml": tools})) as shield, shield.session("one") as session:
         decision = session.decide("ship", {"order_id": spelling})
         assert decision.answer == "deny"
-        assert "no whole number in plain digits" in decision.feedback
+        assert "not a whole number in plain digits" in decision.feedback
         assert session.decide("ship", {"order_id": "10"}).allowed
 
 

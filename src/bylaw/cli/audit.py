@@ -371,8 +371,9 @@ def _attested(path: Path) -> list[Attestation]:
     """Read reviewers' answers, and say how many lack a digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
-        told = f"{counted(count, 'answer')} without `seen` do not count, because nothing shows what the person saw"
-        print(visible(f"bylaw: {path}: {told}; answer again in `bylaw view`"), file=sys.stderr)
+        does = "does" if count == 1 else "do"
+        told = f"{counted(count, 'answer')} without `seen` {does} not count: nothing shows what the person saw"
+        print(visible(f"bylaw: {path}: {told}. Answer again in `bylaw view`."), file=sys.stderr)
     return given
 
 
