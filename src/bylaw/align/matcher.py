@@ -31,7 +31,6 @@ from bylaw.text.folding import stem as text_stem
 
 WORDS: dict[str, Any] = yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
 """The English words that the matcher knows."""
-_ODD: dict[str, str] = WORDS["odd"]
 _STOP = frozenset(WORDS["stop"].split())
 
 
@@ -39,7 +38,7 @@ _STOP = frozenset(WORDS["stop"].split())
 def stem(word: str) -> str:
     """Return a word without its ending, equal for the forms of a verb or noun."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
-    return text_stem(_ODD.get(word, word))
+    return text_stem(word)
 
 
 def stems(text: str) -> list[str]:
@@ -93,10 +92,6 @@ class Lexicon:
         spread = Counter(word for each in words.values() for word in each)
         count = max(1, len(words))
         self._weights = {word: math.log(1 + count / times) for word, times in spread.items()}
-        self._users: dict[str, list[str]] = {}
-        for name, used in words.items():
-            for word in used:
-                self._users.setdefault(word, []).append(name)
         self._unknown = UNKNOWN * max(self._weights.values(), default=1.0)
         self.entries: dict[str, Entry] = {}
         for name, said in texts.items():
@@ -118,28 +113,16 @@ class Lexicon:
     def weight(self, words: Iterable[str]) -> float:
         return sum(self._weights.get(word, self._unknown) for word in words)
 
-    def is_known(self, word: str) -> bool:
-        return word in self._weights
-
-    def closest(self, words: frozenset[str], least: float) -> Iterator[tuple[float, Entry]]:
-        """Yield policies that share words with a text, each with a similarity from 0 to 1. Those that cannot reach
-        `least` may be left out.
+    def closest(self, words: frozenset[str]) -> Iterator[tuple[float, Entry]]:
+        """Yield each policy with its similarity, from 0 to 1: the harmonic mean of two shares of common words, so that
+        one large share cannot make up for a small one.
         """
         total = self.weight(words)
-        shared: dict[str, float] = {}
-        for word in words:
-            weight = self._weights.get(word, 0.0)
-            for name in self._users.get(word, ()):
-                shared[name] = shared.get(name, 0.0) + weight
-        # The similarity is the harmonic mean of two shares, so one large share cannot make up for a small one.
-        enough = total * least / (2 - least)
-        for name, weight in shared.items():
-            if weight >= enough:
-                entry = self.entries[name]
-                inside = weight / total
-                best = max(self.weight(words & way.words) / way.total for way in entry.wordings if way.total)
-                if best:
-                    yield 2 * inside * best / (inside + best), entry
+        for entry in self.entries.values():
+            inside = self.weight(words & entry.words) / total
+            best = max(self.weight(words & way.words) / way.total for way in entry.wordings if way.total)
+            if best:
+                yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
         """Return the stems of a text that count, with one stem for all words with one meaning."""
@@ -226,23 +209,13 @@ def _texts(pack: Pack, policy: Policy) -> list[str]:
 
 ALIKE = 0.5
 """The minimum similarity at which a rule-like statement is about a policy."""
-NEAR = 0.08
-"""A policy may be less similar by this much and is still preferred if the statement states it correctly."""
-NEARLY = 0.85
-"""The minimum similarity at which a statement without a rule word counts as a rule."""
 SHARED = 0.08
 """Added to the similarity if the policy and the statement share a value."""
-KNOWLEDGE = 0.15
-"""Subtracted for a policy that only explains how to read others."""
 REMEMBERED = 20_000
 """How many statements are cached, because a model's thoughts repeat."""
-LEAST = 0.3
-CUT = 0.6
-"""A statement is cut if its parts are more similar to policies than the whole, by weight of words."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
-_CUTS = re.compile(r",\s+(?:and|but|or)\s+(?:that\s+)?|,\s+|\s+and\s+|\s+but\s+|\s+so\s+(?=\w)")
 _RULE = re.compile(rf"\b(?:{'|'.join(WORDS['rule'])})\b", re.IGNORECASE)
 _LIMIT = re.compile(rf"\b(?:{'|'.join(WORDS['limit'])})\W*$", re.IGNORECASE)
 _LOOSE = re.compile(rf"\b(?:{'|'.join(WORDS['loose'])})\b", re.IGNORECASE)
@@ -269,77 +242,32 @@ class Matcher:
         made_up: list[str] = []
         for statement in statements(thought):
             here = frozenset(value.key for value in values_in(statement.text) if value.key in known)
-            for part, policy, is_right in self._read(statement, here):
+            found = self._read(statement, here)
+            if found is not None:
+                policy, is_right = found
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
-                    made_up.append(part)
+                    made_up.append(statement.text)
         # A sentence with one wrong part does not state the policy correctly elsewhere.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
-    def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> list[tuple[str, str, bool]]:
-        """Return the rules in a statement: the policy of each, and whether it is stated correctly."""
-        found: list[tuple[str, str, bool]] = []
-        for part, entry in self._parts(statement):
-            if entry is None:
-                if self._weighs(part):
-                    found.append((part, "", False))
-            elif entry.policy.kind != "knowledge":
-                meant = next((each for each in self._near(part) if self._is_right(part, each, known)), None)
-                found.append((part, (meant or entry).policy.id, meant is not None))
-        return found
-
-    def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
-        """Return the runs of clauses that are each about one policy, by the best cut of the statement."""
-        statement = said.text
-        if not said.is_announced and not self._lays_down(statement):
-            return []
-        clauses = _clauses(statement)
-        best: list[tuple[float, list[tuple[str, Entry | None]]]] = [(0.0, [])]
-        for end in range(1, len(clauses) + 1):
-            ways: list[tuple[float, list[tuple[str, Entry | None]]]] = []
-            for start in range(max(0, end - 8), end):
-                run = statement[clauses[start][0] : clauses[end - 1][1]]
-                score, entry = self._closest(run)
-                gain = (
-                    (score - LEAST) * self._lexicon.weight(set(self._lexicon.words(run))) if entry is not None else 0.0
-                )
-                before, parts = best[start]
-                ways.append((before + gain - CUT, [*parts, (run, entry)]))
-            best.append(max(ways, key=lambda way: way[0]))
-        parts = best[-1][1]
-        if all(entry is None for _, entry in parts):
-            return [(statement, None)]
-        return [(run, entry) for run, entry in parts if entry is not None]
-
-    def _lays_down(self, text: str) -> bool:
-        """Whether a statement is rule-like by its own words, or nearly equals a policy's."""
-        return _RULE.search(text) is not None or self._closest(text)[0] >= NEARLY
-
-    def _closest(self, text: str) -> tuple[float, Entry | None]:
-        ranked = self._ranked(text)
-        return ranked[0] if ranked else (0.0, None)
-
-    def _near(self, text: str) -> list[Entry]:
-        """Return the most similar policy and those nearly as similar."""
-        ranked = self._ranked(text)
-        return [entry for score, entry in ranked if score >= ranked[0][0] - NEAR and entry.policy.kind != "knowledge"]
-
-    def _ranked(self, text: str) -> list[tuple[float, Entry]]:
-        """Return the policies that are similar enough, most similar first."""
+    def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
+        """Return the policy that a statement is about, if any, and whether it is stated correctly; None for no rule."""
+        text = statement.text
         words = frozenset(self._lexicon.words(text))
-        if len(words) < 2:
-            return []
-        keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
-        ranked: list[tuple[float, Entry]] = []
-        for score, entry in self._lexicon.closest(words, ALIKE - SHARED):
-            score += SHARED * bool(keys & entry.values) - KNOWLEDGE * (entry.policy.kind == "knowledge")
-            if score >= ALIKE:
-                ranked.append((score, entry))
-        return sorted(ranked, key=lambda each: -each[0])
+        if len(words) < 2 or not (statement.is_announced or _RULE.search(text)):
+            return None
+        entry = self._closest(text, words)
+        if entry is None:
+            return "", False
+        return None if entry.policy.kind == "knowledge" else (entry.policy.id, self._is_right(text, entry, known))
 
-    def _weighs(self, text: str) -> bool:
-        words = self._lexicon.words(text)
-        return len(words) >= 2 and sum(self._lexicon.is_known(word) for word in words) >= 1
+    def _closest(self, text: str, words: frozenset[str]) -> Entry | None:
+        """Return the most similar policy, if one is similar enough."""
+        keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
+        ranked = [(score + SHARED * bool(keys & entry.values), entry) for score, entry in self._lexicon.closest(words)]
+        score, entry = max(ranked, key=lambda each: each[0], default=(0.0, None))
+        return entry if score >= ALIKE else None
 
     def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
         """Whether the values, limits and cases in a statement are the policy's."""
@@ -357,7 +285,7 @@ class Matcher:
         if chosen(text, entry.choices).difference(*(words for _, words in entry.sentences)):
             return False
         for way, number in bounds(text):
-            if entry.bounds[way] and number not in entry.bounds[way] and not _turned(entry, way, number):
+            if entry.bounds[way] and not any(number in numbers for numbers in entry.bounds.values()):
                 return False
         for only in _ONLY.finditer(text):
             words = self._lexicon.words(only[1])
@@ -386,11 +314,6 @@ class Matcher:
             return True
         cases = chosen(text, entry.choices)
         return any(loose[0].lower() in said and (cases <= words or not words) for said, words in entry.sentences)
-
-
-def _turned(entry: Entry, way: str, number: str) -> bool:
-    """Whether the policy limits the number from the other side, as in `up to $150.00` for `more than $150.00`."""
-    return number in entry.bounds["least" if way == "most" else "most"]
 
 
 class Statement(Struct, frozen=True):
@@ -423,13 +346,6 @@ def statements(thought: str) -> Iterator[Statement]:
         for item in _ITEMS.split(sentence[head.end() :] if head is not None else sentence):
             if text := item.strip(";: "):
                 yield Statement(text, number, head is not None)
-
-
-def _clauses(statement: str) -> Sequence[tuple[int, int]]:
-    cuts = [(match.start(), match.end()) for match in _CUTS.finditer(statement)]
-    starts = [0, *(end for _, end in cuts)]
-    ends = [*(start for start, _ in cuts), len(statement)]
-    return [(start, end) for start, end in zip(starts, ends, strict=True) if end > start]
 
 
 class Checked(Struct, frozen=True):
