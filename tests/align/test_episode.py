@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bylaw.align.desk import load_tasks
 from bylaw.align.episode import Episode, Outcome
-from bylaw.align.evaluation import audit_writes
+from bylaw.align.evaluation import score
 from bylaw.align.output import write_call
 from bylaw.errors import UsageError
 from bylaw_lab.clinic.simulator.dialogue import do
@@ -130,7 +130,7 @@ def test_no_call_however_odd_breaks_an_episode(data: st.DataObject) -> None:
         if len(episode.messages) > 12:
             break
     assert not episode.outcome().told
-    audit_writes(task, episode.outcome())
+    score(task, episode.outcome())
 
 
 def test_the_turn_limit_ends_an_agent_that_looks_up_for_ever() -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bylaw.align.episode import Episode, Outcome
-from bylaw.align.evaluation import Recall, recall
+from bylaw.align.evaluation import recall
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw_lab.clinic.tasks import scenarios
 
@@ -19,12 +19,12 @@ def outcome() -> Outcome:
 @pytest.mark.parametrize(
     ("events", "wanted"),
     [
-        ((Message("user", "I owe $180.00.", turn=1),), Recall(1, 0)),
-        ((Call("get_patient", {}), Result(0, '{"balance_due": "180.00"}')), Recall(1, 0)),
-        ((Message("agent", "You owe $180.00.", turn=2),), Recall(0, 1)),
-        ((Call("get_patient", {"owes": "$180.00"}),), Recall(0, 1)),
+        ((Message("user", "I owe $180.00.", turn=1),), (1, 0)),
+        ((Call("get_patient", {}), Result(0, '{"balance_due": "180.00"}')), (1, 0)),
+        ((Message("agent", "You owe $180.00.", turn=2),), (0, 1)),
+        ((Call("get_patient", {"owes": "$180.00"}),), (0, 1)),
     ],
 )
-def test_only_users_and_tools_show_values(outcome: Outcome, events: tuple[Event, ...], wanted: Recall) -> None:
+def test_only_users_and_tools_show_values(outcome: Outcome, events: tuple[Event, ...], wanted: tuple[int, int]) -> None:
     said = msgspec.structs.replace(outcome, events=events, thoughts=(THOUGHT,))
     assert recall("clinic", said) == wanted

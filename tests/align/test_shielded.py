@@ -8,7 +8,7 @@ import pytest
 
 from bylaw.align.desk import load_tasks
 from bylaw.align.episode import Agent, Episode, Outcome, ShieldedEpisode, finish
-from bylaw.align.evaluation import audit_writes
+from bylaw.align.evaluation import score
 from bylaw.policy.tool import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
 from bylaw_lab.clinic.practice import Scripted, comply
@@ -46,7 +46,7 @@ def test_whatever_words_a_scripted_caller_says_yes_in_the_shield_takes_them_for_
 @pytest.mark.parametrize("resolve", ["agent", "live", "show"])
 def test_no_write_that_runs_breaks_a_policy(resolve: Resolve) -> None:
     outcomes, episodes = shielded(Scripted("comply"), resolve)
-    audited = [audit_writes(task, outcome) for task, outcome in zip(some(), outcomes, strict=True)]
+    audited = [score(task, outcome) for task, outcome in zip(some(), outcomes, strict=True)]
     assert sum(len(each.stopped) for each in episodes) >= 8
     assert sum(each.violations for each in audited) == 0
     assert sum(each.writes for each in audited) == sum(
@@ -68,7 +68,7 @@ def test_what_is_a_near_miss_where_the_shield_looks_up_rests_on_its_look_ups() -
     outcomes, _ = shielded(Scripted("comply"), "live")
     near = looked = 0
     for task, outcome in zip(some(), outcomes, strict=True):
-        near += audit_writes(task, outcome).near_misses
+        near += score(task, outcome).near_misses
         looked += sum(isinstance(event, Call) and bool(event.looked_up) for event in outcome.events)
     assert near
     assert near <= looked
@@ -103,7 +103,7 @@ class Insistent:
 
 def test_an_agent_that_is_shown_the_look_ups_makes_the_call_again_and_no_near_miss() -> None:
     outcomes, episodes = shielded(Insistent(), "show")
-    audited = [audit_writes(task, outcome) for task, outcome in zip(some(), outcomes, strict=True)]
+    audited = [score(task, outcome) for task, outcome in zip(some(), outcomes, strict=True)]
     assert sum(each.writes for each in audited) >= 4
     assert sum(each.near_misses + each.violations for each in audited) == 0
     assert sum(each.stopped.count("look_up") for each in episodes) >= 4

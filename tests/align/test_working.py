@@ -106,6 +106,6 @@ def test_an_announcement_says_what_it_comes_to_and_why() -> None:
     task = next(each for each in tasks if each.errands[0].want.tool == "cancel_appointment" and each.errands[0].right)
     right = task.errands[0].right
     assert right is not None
-    lesson = next(each for each in gold(task).lessons if each.purpose == "announce")
+    lesson = next(each for each in gold(task).lessons if each.bearing.purpose == "announce")
     assert f"late fee {right.arguments['late_fee']}" in lesson.thought
     assert re.search(r"starts at \S+ \S+ \(\d+ hours from now is ", lesson.thought)

@@ -77,6 +77,7 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
     """Return a turn to try, with the messages before it and everything that its reward needs."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
+    required = sorted(lesson.bearing.required)
     expected: Row = {"text": lesson.answer}
     if lesson.call is not None:
         expected = {"tool": lesson.call[0], "arguments": lesson.call[1]}
@@ -85,10 +86,10 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
         "tools": tools_text(pack),
         "task": talk.id,
         "turn": lesson.turn,
-        "purpose": lesson.purpose,
+        "purpose": lesson.bearing.purpose,
         "expected": expected,
-        "required": list(lesson.required),
-        "policies": {id: policies[id].definition for id in lesson.required},
+        "required": required,
+        "policies": {id: policies[id].definition for id in required},
         "slots": msgspec.to_builtins(lesson.slots),
         "gold": written(lesson),
         "events": msgspec.json.encode(lesson.before).decode(),

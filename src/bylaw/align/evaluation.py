@@ -1,14 +1,14 @@
 """Measures an agent on tasks: pass@1, words, the policies that its thoughts state, and an audit of its writes."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
 from bylaw.align.desk import Task, load_tasks
-from bylaw.align.episode import Agent, Outcome, play
+from bylaw.align.episode import Agent, Outcome, Watch, play
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import PolicyPlace, pack_named
 from bylaw.align.slot import values_in
@@ -97,8 +97,8 @@ class Evaluation(Struct, frozen=True):
 
 def score(task: Task, outcome: Outcome) -> Score:
     """Score one task."""
-    audited: Writes = audit_writes(task, outcome)
-    stated = recall(task.pack, outcome)
+    verdicts = judged_writes(task, outcome)
+    recalled, made_up = recall(task.pack, outcome)
     return Score(
         task.id,
         task.id.rsplit("-", 1)[0],
@@ -111,11 +111,11 @@ def score(task: Task, outcome: Outcome) -> Score:
         outcome.words.schema,
         outcome.words.output,
         sum(len(thought.split()) for thought in outcome.thoughts),
-        audited.writes,
-        audited.near_misses,
-        audited.violations,
-        stated.recalled,
-        stated.made_up,
+        len(verdicts),
+        verdicts.count("near_miss"),
+        verdicts.count("violation"),
+        recalled,
+        made_up,
     )
 
 
@@ -158,22 +158,15 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-class Recall(Struct, frozen=True):
-    """The policies stated in thoughts."""
-
-    recalled: int = 0
-    made_up: int = 0
-
-
 @cache
 def matcher(pack: str) -> Matcher:
     return Matcher(pack_named(pack))
 
 
-def recall(pack: str, outcome: Outcome) -> Recall:
-    """Return what an episode's thoughts state. Values that the user or a tool gave may be facts of the case."""
-    if not outcome.thoughts:
-        return Recall()
+def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
+    """Return how many policies an episode's thoughts state, and how many rules they make up. Values that the user or a
+    tool gave may be facts of the case.
+    """
     shown: set[tuple[str, str]] = set()
     for event in outcome.events:
         match event:
@@ -182,37 +175,18 @@ def recall(pack: str, outcome: Outcome) -> Recall:
             case _:  # the agent's own words are no source
                 pass
     found = [matcher(pack).mentions(thought, shown) for thought in outcome.thoughts]
-    return Recall(sum(len(one.recalled) for one in found), sum(len(one.made_up) for one in found))
+    return sum(len(one.recalled) for one in found), sum(len(one.made_up) for one in found)
 
 
-class Writes(Struct, frozen=True):
-    """Writes by verdict under the pack's own criterion."""
-
-    writes: int = 0
-    near_misses: int = 0
-    violations: int = 0
-
-
-def audit_writes(task: Task, outcome: Outcome) -> Writes:
-    """Count the verdicts on an episode's writes, without those that a shield stopped."""
-    verdicts = [verdict for _, verdict in judged_writes(task, outcome)]
-    return Writes(len(verdicts), verdicts.count("near_miss"), verdicts.count("violation"))
-
-
-def judged_writes(task: Task, outcome: Outcome) -> list[tuple[Call, Verdict]]:
-    """Return every write of an episode that ran, with its verdict."""
+def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
+    """Return the verdicts on an episode's writes, without those that a shield stopped, by the pack's own criterion."""
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
-    made: list[Call] = []
     for event in outcome.events:
         if isinstance(event, Call) and not event.refused and pack.schema.tools[event.tool].effect == "write":
             session.judge(event)
-            made.append(event)
         session.observe(event)
-    verdicts: list[Verdict] = [
-        verdict.determined if pack.criterion == "determined" else verdict.strict for verdict in session.settle()
-    ]
-    return list(zip(made, verdicts, strict=True))
+    return [verdict.determined if pack.criterion == "determined" else verdict.strict for verdict in session.settle()]
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
@@ -227,9 +201,6 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
         return found.get((entity, key), ABSENT)
 
     return Snapshot(pack.schema, read)
-
-
-Watch = Callable[[int, int], None]
 
 
 def perform(

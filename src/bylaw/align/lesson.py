@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose, Serving, next_write
+from bylaw.align.bearing import Bearing, Serving, next_write
 from bylaw.align.desk import Act, Task, open_desk
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.output import write_call
@@ -23,14 +23,11 @@ class Lesson(Struct, frozen=True):
     """One turn to learn."""
 
     turn: int
-    purpose: Purpose
     answer: str
     """The correct text or call of the turn, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
     """The thought; empty if the turn is not what the guards require."""
-    required: tuple[str, ...]
-    """The policies of the next write that this turn serves."""
     slots: tuple[Slot, ...]
     """What the text must say, if known."""
     before: tuple[Event, ...]
@@ -38,7 +35,7 @@ class Lesson(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
     """Role and content of the messages since the agent's last turn."""
     bearing: Bearing
-    """The evidence behind the thought."""
+    """The evidence behind the thought: what the turn is for, and the policies of the next write that it serves."""
 
 
 class LessonSeries(Struct, frozen=True):
@@ -111,17 +108,14 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
         assert act.write is not None
         serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
         span = TurnSpan(one.start, one.start + 1)
-        purpose = act.purpose
-        known = None if purpose == "other" else serving
-        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
+        known = None if act.purpose == "other" else serving
+        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=act.purpose)
         lessons.append(
             Lesson(
                 turn,
-                purpose,
                 write_call(*act.call) if act.call else act.text,
                 act.call,
                 found.text,
-                tuple(sorted(found.required)),
                 tuple(Slot(*slot) for slot in act.slots),
                 outcome.events[: one.start],
                 one.heard,
@@ -157,11 +151,17 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
     is missing or inadequate, the conversation ends before its turn.
     """
     lessons: list[Lesson] = []
+    events = trajectory.events
     for turn in turns_of(trajectory):
         thought = thoughts.get(place_of(trajectory, turn.span)) or "" if thoughts is not None else ""
         if thoughts is not None and not thought:
             break
-        lessons.append(_lesson(pack, trajectory, turn, len(lessons), seed, thought))
+        before = tuple(events[: turn.span.start])
+        serving = next_write(pack, events, turn.span.start)
+        found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}")
+        slots = recorded_slots(turn.answer, before, found.bearing) if turn.call is None else ()
+        thought = thought or found.text
+        lessons.append(Lesson(len(lessons), turn.answer, turn.call, thought, slots, before, turn.heard, found.bearing))
     return LessonSeries(trajectory.id, tuple(lessons))
 
 
@@ -195,22 +195,3 @@ def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
         if call is not None:
             result = results.get(span.start)
             heard = [("tool", result.text if result is not None else "")]
-
-
-def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: int, thought: str) -> Lesson:
-    events = trajectory.events
-    before = tuple(events[: turn.span.start])
-    serving = next_write(pack, events, turn.span.start)
-    found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}")
-    return Lesson(
-        place,
-        found.bearing.purpose,
-        turn.answer,
-        turn.call,
-        thought or found.text,
-        tuple(sorted(found.required)),
-        recorded_slots(turn.answer, before, found.bearing) if turn.call is None else (),
-        before,
-        turn.heard,
-        found.bearing,
-    )

@@ -16,8 +16,8 @@ from bylaw.errors import BylawError, RecordError
 class Line(Struct, frozen=True):
     """One input line. Its structure tells what it is."""
 
-    required: list[str]
-    recalled: list[str]
+    required: frozenset[str]
+    recalled: frozenset[str]
     hallucinated: Count
     thought_words: Count
     format_ok: bool
@@ -42,8 +42,8 @@ def read_turn(line: bytes, place: str) -> Turn:
     try:
         found = _decoder.decode(line)
         return Turn(
-            frozenset(found.required),
-            frozenset(found.recalled),
+            found.required,
+            found.recalled,
             found.hallucinated,
             found.thought_words,
             found.format_ok,

@@ -231,7 +231,9 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
     turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
     if options.dry_run:
         taken = estimate(requests_for(turns))
-        told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": _most(turns, options.rounds)}
+        # At most, a turn takes a draft and four reviews, and for every further round also a summary.
+        most = len(turns) * (5 + 6 * options.rounds)
+        told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": most}
         yield msgspec.json.encode(told) + b"\n"
         return
     reader = Matcher(pack)
@@ -248,8 +250,6 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
 
 
 class _ReadLine(Struct, frozen=True):
-    """The part of a line of thoughts that data needs."""
-
     turn: str
     thought: str | None
 
@@ -267,11 +267,6 @@ def read_thoughts(path: Path) -> dict[str, str | None]:
             raise UsageError("a thought must not contain `<think>` tags", place=f"{path}:{number}")
         found[read.turn] = read.thought
     return found
-
-
-def _most(turns: list[Turn], rounds: int) -> int:
-    """Return the number of requests if every turn takes every round: a draft and four reviews, later also a summary."""
-    return len(turns) * (5 + 6 * rounds)
 
 
 def _places(pack: Pack, trajectories: Iterable[Trajectory], seed: int) -> Iterator[_Place]:
@@ -298,18 +293,17 @@ _LONGEST = 1500
 
 def conversation_text(events: Sequence[Event]) -> str:
     """Return a conversation, one event per line."""
-    return "\n".join(event_text(event) for event in events) or "(nothing yet)"
+    return "\n".join(map(_event_text, events)) or "(nothing yet)"
 
 
-def event_text(event: Event) -> str:
+def _event_text(event: Event) -> str:
     match event:
         case Message():
             return f"{'User' if event.by == 'user' else 'Assistant'}: {_shortened(event.text)}"
         case Call():
             return f"Assistant calls {event.tool} {msgspec.json.encode(event.arguments).decode()}"
         case Result():
-            content = event.content if isinstance(event.content, str) else bytes(event.content).decode()
-            return f"Result: {_shortened(content) if event.captured else '(not recorded)'}"
+            return f"Result: {_shortened(event.text) if event.captured else '(not recorded)'}"
 
 
 def policy_text(pack: Pack, *, whole: bool = False) -> str:

@@ -307,6 +307,7 @@ def score_command(
     """Compute the rewards of turns: JSON lines on stdin."""
     from bylaw.align.grader import Grader
     from bylaw.align.lines import score_answers, score_lines
+    from bylaw.align.prompt import pack_named
     from bylaw.align.reward import Switches
     from bylaw.align.training.data import pack_of, training_rows
     from bylaw.align.training.scoring import graded, open_judge
@@ -321,8 +322,8 @@ def score_command(
         return score_lines(sys.stdin.buffer, sys.stdout.buffer, switches)
     found = training_rows(rows, 3)
     held = pack_of(rows, pack)
-    graded(found, held.name, has_judge=True)
-    grader = Grader(held.pack, judge=open_judge(judge), switches=switches)
+    graded(found, held, has_judge=True)
+    grader = Grader(pack_named(held), judge=open_judge(judge), switches=switches)
     return score_answers(sys.stdin.buffer, sys.stdout.buffer, found, grader)
 
 
@@ -360,6 +361,7 @@ def train_command(
 
     A killed run resumes from its last checkpoint, at most two minutes old.
     """
+    from bylaw.align.prompt import pack_named
     from bylaw.align.training.data import pack_of, rows_file, training_rows
     from bylaw.align.training.model_card import source_of
     from bylaw.align.training.preset import settings_of
@@ -375,10 +377,10 @@ def train_command(
     reward: dict[str, Any] = {}
     if stage == "3":
         held = pack_of(data, pack)
-        rows, ungraded = graded(rows, held.name, has_judge=judge is not None)
-        score = scorer(terms, pack=held.name, mismatch=mismatch, judge=open_judge(judge))
-        reward = {"terms": terms, "mismatch": mismatch, "judge": judge, "pack": held.name}
-        reward = {"reward": reward | {"pack_sha256": held.pack.digest}}
+        rows, ungraded = graded(rows, held, has_judge=judge is not None)
+        score = scorer(terms, pack=held, mismatch=mismatch, judge=open_judge(judge))
+        reward = {"terms": terms, "mismatch": mismatch, "judge": judge, "pack": held}
+        reward = {"reward": reward | {"pack_sha256": pack_named(held).digest}}
     elif pack is not None or judge is not None:
         raise UsageError("--pack and --judge are for stage 3", hint="leave them out")
     if ungraded:

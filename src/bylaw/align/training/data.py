@@ -10,28 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from bylaw.align.dataset import find_manifest
 from bylaw.align.prompt import pack_named
 from bylaw.errors import UsageError
-from bylaw.pack import Pack
-
-
-class Held(Struct, frozen=True):
-    """The pack of some rows."""
-
-    name: str
-    pack: Pack
-
 
 OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
 _TEMPLATE = Path(__file__).parent / "chatml.jinja"
 FILES = {1: "stage1", 2: "stage2", 3: "rl"}
 
 
-def pack_of(data: Path, named: str | None) -> Held:
-    """Return the pack that grades rows: the named one, or the one in `data.json`.
+def pack_of(data: Path, named: str | None) -> str:
+    """Return the name of the pack that grades rows: the given one, or the one in `data.json`.
 
     Raises if neither is known, or if the pack has changed since the rows were made.
     """
@@ -39,14 +29,13 @@ def pack_of(data: Path, named: str | None) -> Held:
     if named is None and made is None:
         raise UsageError(f"cannot tell which pack `{data}` was made with", hint="name it with --pack")
     name = named or (made.pack if made is not None else "")
-    pack = pack_named(name)
-    if made is not None and named is None and pack.digest != made.pack_digest:
+    if made is not None and named is None and pack_named(name).digest != made.pack_digest:
         raise UsageError(
             f"pack `{name}` has changed since the rows were made",
             place=str(data),
             hint="make them again with `bylaw align data`, or name the pack with --pack to grade by it anyway",
         )
-    return Held(name, pack)
+    return name
 
 
 def rows_file(path: Path, stage: int) -> Path:

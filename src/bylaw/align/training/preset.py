@@ -59,24 +59,17 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
 Settings = Supervised | Reinforced
 
 
-class Preset(Struct, frozen=True):
-    """The settings that all runs of a preset share."""
-
-    supervised: Supervised
-    reinforced: Reinforced
-
-
-PRESETS: dict[PresetName, Preset] = {
-    "paper": Preset(
+PRESETS: dict[PresetName, tuple[Supervised, Reinforced]] = {
+    "paper": (
         Supervised(1e-5, 1e-6, epochs=15, batch=64, at_once=1, longest=32768, recompute=True),
         Reinforced(1e-6, 1e-7, epochs=20, batch=512, at_once=4, longest_answer=2048, recompute=True),
     ),
-    "small": Preset(
+    "small": (
         Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=32, longest=12288),
         # Larger steps made a model worse (lab/results/pages/align-history.md).
         Reinforced(2e-6, 2e-7, epochs=3, batch=256, at_once=128, longest_answer=224),
     ),
-    "tiny": Preset(
+    "tiny": (
         Supervised(1e-3, 1e-4, epochs=1, batch=4, at_once=4, longest=12288),
         Reinforced(1e-4, 1e-5, epochs=1, batch=8, at_once=8, longest_answer=16),
     ),
@@ -85,7 +78,7 @@ PRESETS: dict[PresetName, Preset] = {
 
 def settings_of(preset: PresetName, stage: int, changes: Mapping[str, Any]) -> Settings:
     """Return the settings of a stage with some changes."""
-    chosen = PRESETS[preset].reinforced if stage == 3 else PRESETS[preset].supervised
+    chosen = PRESETS[preset][stage == 3]
     try:
         return msgspec.convert({**msgspec.to_builtins(chosen), **changes}, type(chosen))
     except msgspec.ValidationError as error:

@@ -24,30 +24,29 @@ FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
 
-def terms_of(said: str) -> tuple[Term, ...]:
-    """Return the terms in a text such as `tf+pr`. `full` is the paper's whole reward."""
-    parts = [part.partition("=")[0] if part.startswith("vc=") else part for part in _parts(said)]
-    if unknown := [part for part in parts if part not in PARTS]:
-        raise UsageError(f"unknown reward term `{unknown[0]}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
-    return tuple(term for part in parts for term in PARTS[part])
+def terms_of(said: str) -> tuple[tuple[Term, ...], float]:
+    """Return the terms in a text such as `tf+pr+vc=3` and the weight of compliance. `full` is the paper's reward."""
+    terms: list[Term] = []
+    weight = 0.0
+    parts = (FULL if part == "full" else part for part in said.split("+"))
+    for part in "+".join(parts).split("+"):
+        name, given, number = part.partition("=")
+        if name not in PARTS or (given and name != "vc"):
+            raise UsageError(f"unknown reward term `{part}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
+        if name == "vc":
+            weight = _weight(number) if given else 1.0
+        terms += PARTS[name]
+    return tuple(terms), weight
 
 
-def weight_of(said: str) -> float:
-    """Return the weight of the compliance term; 0 if it is not included."""
-    weights = [part.removeprefix("vc").removeprefix("=") for part in _parts(said) if part.startswith("vc=")]
-    if not weights:
-        return 1.0 if "vc" in _parts(said) else 0.0
+def _weight(number: str) -> float:
     try:
-        found = float(weights[0])
+        found = float(number)
     except ValueError:
         found = 0.0
     if not 0 < found < inf:
-        raise UsageError(f"`{weights[0]}` is not a weight", hint="a number above 0, as in vc=3")
+        raise UsageError(f"`{number}` is not a weight", hint="a number above 0, as in vc=3")
     return found
-
-
-def _parts(said: str) -> list[str]:
-    return [each for part in said.split("+") for each in (FULL if part == "full" else part).split("+")]
 
 
 def grades(
@@ -59,8 +58,8 @@ def grades(
     judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
     """Return each output's terms, with the sum of those that count as `total`."""
-    terms = terms_of(said)
-    grader = _grader(pack, weight_of(said), mismatch, judge)
+    terms, weight = terms_of(said)
+    grader = _grader(pack, weight, mismatch, judge)
     golds = [gold_of(row) for row in rows]
     grader.prepare(zip(outputs, golds, strict=True))
     found: list[dict[str, float]] = []
@@ -77,7 +76,6 @@ def scorer(
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
     """Return `grades` for one choice of terms."""
     terms_of(said)
-    weight_of(said)
     return partial(grades, said=said, pack=pack, mismatch=mismatch, judge=judge)
 
 
