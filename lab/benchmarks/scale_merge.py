@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from bylaw.audit.batch import update as nightly
 from bylaw.audit.batch.run import Outcome
 from bylaw.audit.batch.shard import Job, Shard, counts_schema
-from bylaw.audit.batch.tables import TABLES, arrow_schema
+from bylaw.audit.batch.tables import TABLES, WRITTEN, arrow_schema
 from bylaw.audit.request import Request
 
 CALLS, FLAGGED = 3, 20
@@ -68,7 +68,10 @@ class Made:
         folder.mkdir(parents=True)
         count = sum(map(len, self._names))
         first = date.today() - timedelta(days=self._days)
-        writers = {name: pq.ParquetWriter(folder / f"{name}.parquet", schema_of(name)) for name in ("counts", *TABLES)}
+        writers = {
+            name: pq.ParquetWriter(folder / f"{name}.parquet", schema_of(name), **WRITTEN)
+            for name in ("counts", *TABLES)
+        }
         place = 0
         for named in self._names:
             for at in range(0, len(named), AT_ONCE):

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.batch.tables import Rows, arrow
+from bylaw.audit.batch.tables import WRITTEN, Rows, arrow
 from bylaw.audit.request import Request
 from bylaw.audit.run import Examiner
 from bylaw.errors import BylawError, RecordError
@@ -272,7 +272,7 @@ class Judge:
                     if name not in writers:
                         make = arrow("parquet").ParquetWriter
                         file = folder / f"{name}.parquet"
-                        writers[name] = opened.enter_context(make(file, table.schema, compression="zstd"))
+                        writers[name] = opened.enter_context(make(file, table.schema, **WRITTEN))
                     writers[name].write_table(table)
                 counted.clear()
 

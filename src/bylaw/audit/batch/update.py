@@ -23,6 +23,7 @@ from bylaw.audit.batch.run import WORK, Advance, Engine, begin, judged, read_par
 from bylaw.audit.batch.shard import COUNTS, SIZE, Job, Shard, counts_schema, sync
 from bylaw.audit.batch.tables import (
     TABLES,
+    WRITTEN,
     PlacedPart,
     arrow,
     between,
@@ -438,7 +439,7 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
     state.begin_night(addition.end - addition.first - len(gone), addition.end, {})
     target = made / _counts_file(state.nights[-1].number)
     left_out: list[Any] = []
-    with arrow("parquet").ParquetWriter(target, counts_schema(), compression="zstd") as out:
+    with arrow("parquet").ParquetWriter(target, counts_schema(), **WRITTEN) as out:
         for part in addition.parts:
             for batch in part.batches(COUNTS):
                 rows = pa.table([pc.add(batch[0], part.first), *batch.columns[1:]], schema=counts_schema())
