@@ -1,4 +1,4 @@
-"""Writes the help of every command into the pages of docs/reference; with --check, only says whether it is there.
+"""Writes the help of every command into the pages of docs/reference; with --check, only compares it with them.
 
 Run it after changing a command: python scripts/cli_reference.py
 """
@@ -18,23 +18,28 @@ from bylaw.cli.rules import rules_command
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES = [FOLDER / name for name in ("cli.md", "cli-live.md", "cli-models.md")]
 _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+_EVERYWHERE = re.compile(
+    r"^  (-h, --help|PACK|\[?LOGS\]?\.\.\.|--log LOG|--tenant TEXT) .*\n( {4,}.*\n)*", re.MULTILINE
+)
+_EMPTY = re.compile(r"\n(Options|Positional arguments):\n(?=\n|\Z)")
 
 
 def commands() -> Iterator[str]:
-    """Every command, those of a group as `GROUP NAME`."""
+    """Yield every command. Commands of a group are `GROUP NAME`."""
     groups = {"log": log_command, "rules": rules_command, "align": align_command}
     yield from (name for name in COMMANDS if name not in groups)
     yield from (f"{name} {command}" for name, group in groups.items() for command in group.commands)
 
 
 def help_of(command: str) -> str:
-    """What `bylaw COMMAND --help` prints at 80 columns."""
+    """What `bylaw COMMAND --help` prints at 80 columns, without the lines that the pages give once for all commands."""
     done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*command.split(), "--help"], prog_name="bylaw")
-    return "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
+    lines = "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
+    return _EMPTY.sub("", _EVERYWHERE.sub("", lines))
 
 
 def brought_up_to_date(page: str) -> str:
-    """The page with the help of today in every block marked for it."""
+    """Return the page with the current help in every marked block."""
     return _BLOCK.sub(lambda block: block[1] + help_of(block[2]) + block[4], page)
 
 
@@ -46,10 +51,10 @@ def main() -> int:
         if "--check" not in sys.argv:
             page.write_text(fresh, encoding="utf-8")
         elif fresh != text:
-            print(f"docs/reference/{page.name} is not what --help says; run python scripts/cli_reference.py")
+            print(f"docs/reference/{page.name} is out of date; run python scripts/cli_reference.py")
             return 1
     if lacking:
-        print(f"no page of docs/reference has the help of: {', '.join(lacking)}")
+        print(f"no page of docs/reference shows the help of: {', '.join(lacking)}")
     return 1 if lacking else 0
 
 

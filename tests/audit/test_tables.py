@@ -264,8 +264,8 @@ def test_the_reference_names_every_column() -> None:
         if line.startswith("## "):
             told[line[3:]] = {}
         elif line.startswith("| `"):
-            name, kind = (cell.strip(" `") for cell in line.split("|")[1:3])
-            told[next(reversed(told))][name] = kind
+            names, kinds = (cell.replace("`", "").strip().split(", ") for cell in line.split("|")[1:3])
+            told[next(reversed(told))].update(zip(names, kinds, strict=True))
     assert {table: list(columns.items()) for table, columns in told.items()} == {
         table: list(columns.items()) for table, columns in TABLES.items()
     }
