@@ -18,9 +18,11 @@ from bylaw.cli.rules import rules_command
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 PAGES = [FOLDER / name for name in ("cli.md", "cli-live.md", "cli-models.md")]
 _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
-_EVERYWHERE = re.compile(
-    r"^  (-h, --help|PACK|\[?LOGS\]?\.\.\.|--log LOG|--tenant TEXT) .*\n( {4,}.*\n)*", re.MULTILINE
+_COMMON = (
+    *("--help", "PACK", "LOGS", "--pack", "--log LOG", "--tenant", "--by", "--anchors FILE", "--signing-key"),
+    *("--llm", "--memory", "--kept", "--embedder", "--operations"),
 )
+_ENTRY = re.compile(rf"^  (-h, )?\[?({'|'.join(_COMMON)})\b.*\n( {{4,}}.*\n)*", re.MULTILINE)
 _EMPTY = re.compile(r"\n(Options|Positional arguments):\n(?=\n|\Z)")
 
 
@@ -32,10 +34,10 @@ def commands() -> Iterator[str]:
 
 
 def help_of(command: str) -> str:
-    """What `bylaw COMMAND --help` prints at 80 columns, without the lines that the pages give once for all commands."""
+    """Return what `bylaw COMMAND --help` prints at 80 columns, without the entries that cli.md describes for all."""
     done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*command.split(), "--help"], prog_name="bylaw")
     lines = "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
-    return _EMPTY.sub("", _EVERYWHERE.sub("", lines))
+    return _EMPTY.sub("", _ENTRY.sub("", lines))
 
 
 def brought_up_to_date(page: str) -> str:
