@@ -23,6 +23,8 @@ _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuite
 _CONTROLS = _PRESSED | _FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
 """A part of a page from another document."""
+_STATES = frozenset(("checked", "selected", "pressed", "expanded", "disabled"))
+"""States that change what a press does."""
 _FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
@@ -75,6 +77,8 @@ class PageState:
         if not is_snapshot and step < self._shown and not call.refused:
             self._result = None
             self._unknown = f"the page may have changed with `{call.tool}`, which has ended since it was shown"
+        elif result.refused and self._result is None:
+            self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
         # An agent in its next turn no longer waits for calls of the last turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if call.refused or not self.terms.shows(call.tool) or step < self._last or step in self._beside:
@@ -264,6 +268,18 @@ def name_of(page: Page, element: Element) -> str:
     """Return an element in words from the page."""
     name = " ".join((element.name or page.text_of(element)).split())
     return f'{element.role} "{name[:100]}" on {page.url}'
+
+
+def place_of(page: Page, element: Element) -> str:
+    """Return an element with its state and the named elements around it.
+
+    Snapshots do not show the address of a frame, so all that a frame shows counts.
+    """
+    states = [each for each in element.states if each[0] in _STATES]
+    frame = next((each for each in page.ancestors(element) if each.role == "iframe"), None)
+    shown = [(each.role, each.name, each.text) for each in page.descendants(frame)] if frame is not None else []
+    around = (each for each in page.ancestors(element) if each.name or each.role == "iframe")
+    return f"{[(each.role, each.name, each.ref) for each in (element, *around)]} {states} {shown}"
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:

@@ -45,6 +45,15 @@ class Performed(Struct, frozen=True):
     """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
     """For each action, what the call says besides its parameters. Calls with different values differ."""
+    targets: tuple[str, ...] = ()
+    """The address of the page, and each element on which the call acts, with its state and the elements around it."""
+
+    @property
+    def compared(self) -> Any:
+        """All that a decision rests on. It is equal for two calls that do the same."""
+        calls = [(each.tool, each.arguments) for each in self.calls]
+        arguments = self.shown.arguments if self.shown is not None else {}
+        return calls, list(self.untold), self.unresolved, arguments, self.targets
 
 
 class Part(Struct, frozen=True):
@@ -103,45 +112,59 @@ class Performing:
 
     def of(self, call: Call) -> Performed | None:
         """Return what a call will do; None if its tool has no actions."""
+        return self._performed(call, self._state)
+
+    def on_snapshot(self, call: Call, snapshot: str) -> Performed | None:
+        """Return what a call would do on the page in a snapshot."""
+        from bylaw.actions.page_state import PageState
+
+        state, tool = PageState(self._actions.pages), self._actions.pages.snapshot
+        state.result(Result(0, snapshot, tool=tool), Call(tool, {}, agent=call.agent))
+        return self._performed(call, state)
+
+    def _performed(self, call: Call, state: Any) -> Performed | None:
         actions = self._actions.by_tool.get(call.tool)
         if actions is None:
             return None
         otherwise = self._actions.otherwise[call.tool]
         if call.fault:
             return Performed((), call.fault, otherwise, replace(call, arguments={}))
+        resolving = _Resolving(call, actions, state, self._actions, call.tool in self._moved)
         try:
-            resolving = _Resolving(call, actions, self._state, self._actions, call.tool in self._moved)
             found = resolving.calls()
         except NotAtOnce as error:
-            return self._unresolved(call, str(error), "deny")
+            return self._unresolved(call, state, str(error), "deny")
         except (NotTaken, Unreadable) as error:
             why = error.reason if isinstance(error, Unreadable) else str(error)
-            return self._unresolved(call, why, otherwise)
+            return self._unresolved(call, state, why, otherwise, resolving.targets)
         except Exception as error:
             # A failed reader has not read the call; its text may be anything.
-            return self._unresolved(call, f"it cannot be read ({type(error).__name__})", otherwise)
+            return self._unresolved(call, state, f"it cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
-        return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
+        is_evidence = len(calls) == 1 and resolving.is_evidence
+        return Performed(calls, untold=untold, is_evidence=is_evidence, targets=resolving.targets)
 
-    def _unresolved(self, call: Call, why: str, otherwise: Otherwise) -> Performed:
+    def _unresolved(
+        self, call: Call, state: Any, why: str, otherwise: Otherwise, targets: tuple[str, ...] = ()
+    ) -> Performed:
         if otherwise == "allow":
             return Performed((), otherwise="allow")
-        terms, state, look_up = self._actions.pages, self._state, ""
+        terms, look_up = self._actions.pages, ""
         arguments = {name: _undescribed(value, terms) for name, value in call.arguments.items()}
         arguments = {name: value for name, value in arguments.items() if name not in terms.description}
         if state is not None and any(action.on is not None for action in self._actions.by_tool[call.tool]):
             if state.page is None:
                 look_up = terms.snapshot
             else:
-                arguments |= self._shown_targets(call)
-        return Performed((), why, otherwise, replace(call, arguments=arguments), look_up)
+                arguments |= self._shown_targets(call, state)
+        return Performed((), why, otherwise, replace(call, arguments=arguments), look_up, targets=targets)
 
-    def _shown_targets(self, call: Call) -> dict[str, Any]:
+    def _shown_targets(self, call: Call, state: Any) -> dict[str, Any]:
         """Return the elements that a call targets, as the page shows them."""
         from bylaw.actions.page_state import name_of, targets_of
 
         try:
-            page = self._state.page_for(call)
+            page = state.page_for(call)
             found = [name_of(page, each.element) for each in targets_of(page, call, self._actions.pages)]
         except NotTaken:
             return {}
@@ -193,6 +216,7 @@ class _Resolving:
         self._is_moved = is_moved
         """Whether the shell may have left its first folder."""
         self._page: Any = None
+        self.targets: tuple[str, ...] = ()
         self.is_evidence = True
         """Whether no part of the call lets the agent choose what the result shows."""
 
@@ -288,12 +312,15 @@ class _Resolving:
                     yield from self._read(terms, self._call.arguments[terms.argument])
 
     def _targets(self) -> Iterator[Part]:
-        from bylaw.actions.page_state import name_of, targets_of
+        from bylaw.actions.page_state import name_of, place_of, targets_of
 
         if self._state is None:
             raise NotTaken("no page has been shown yet")
         page = self._page = self._state.page_for(self._call)
-        for each in targets_of(page, self._call, self._state.terms):
+        self.targets = (page.url,)
+        found = targets_of(page, self._call, self._state.terms)
+        self.targets += tuple(place_of(page, each.element) for each in found)
+        for each in found:
             named = name_of(page, each.element)
             yield Part("page", "", each.element, named, each.item, target=each)
 

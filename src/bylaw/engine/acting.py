@@ -121,6 +121,26 @@ class Acting:
         performed = self._performing.of(call)
         return performed.calls or (call,) if performed is not None else (call,)
 
+    def page_tool(self, step: int) -> str:
+        """The tool that shows the page, if the call at `step` may write through an element of it; else empty."""
+        acted = self._at(step)
+        if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
+            return ""
+        is_write = acted.performed.unresolved or any(
+            made.tool is not None and made.tool.effect == "write" for made in acted.actions
+        )
+        return self._actions.pages.snapshot if is_write else ""
+
+    def is_same_on(self, step: int, snapshot: str) -> bool:
+        """Whether the call at `step` would do on the page in a snapshot what was judged."""
+        acted = self._at(step)
+        now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
+        return acted is not None and now is not None and now.compared == acted.performed.compared
+
+    def _at(self, step: int) -> ActedCall | None:
+        last = self._last
+        return last if last is not None and last.step == step else self.made.get(step)
+
     def observe(self, step: int, event: Event) -> None:
         self._performing.observe(step, event)
 

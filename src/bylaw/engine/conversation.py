@@ -512,6 +512,19 @@ class Conversation:
         """The agent's calls without a result, in order."""
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
+    def page_tool(self, id: str) -> str:
+        """The tool that shows the page, if a call without a result may write through an element of it; else empty."""
+        acting, step = self.session.acting, self._step_of(id)
+        return acting.page_tool(step) if acting is not None and step is not None else ""
+
+    def is_same_on(self, id: str, snapshot: str) -> bool:
+        """Whether a call without a result would do on the page in a snapshot what was judged."""
+        acting, step = self.session.acting, self._step_of(id)
+        return acting is not None and step is not None and acting.is_same_on(step, snapshot)
+
+    def _step_of(self, id: str) -> int | None:
+        return next((step for step, call in self._script.open.items() if call.id == id), None)
+
     def since(self, step: int) -> Sequence[Event]:
         return self._script.events[step:]
 

@@ -63,7 +63,7 @@ class Session:
     """The last judged call, if it was not refused although its result claims so."""
     requests: Requests | None = None
     """What the user's words allow, if the pack uses requests."""
-    _acting: "Acting | None" = None
+    acting: "Acting | None" = None
     """The actions of generic-tool calls, if the pack declares any."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Session:
 
             by_name = [each for each in pack.book.predicates.values() if each.way == "tool"]
             named = {tool for tool in pack.schema.actions.by_tool if any(each.names(tool, "") for each in by_name)}
-            self._acting = Acting(pack.schema.actions, pack.schema, named)
+            self.acting = Acting(pack.schema.actions, pack.schema, named)
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
@@ -132,8 +132,8 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
-            if self._acting is not None:
-                self._acting.read_ahead()
+            if self.acting is not None:
+                self.acting.read_ahead()
         elif event.by == "user":
             if isinstance(event, Message) and self.pack.schema.is_told:
                 takes_back(event.text)
@@ -184,11 +184,11 @@ class Session:
         self._begin(dict(context), self.answered, granted)
         self.values.waits = waits
         heard = silenced(former.events, self.pack.schema)
-        if self._acting is None:
+        if self.acting is None:
             self.values.begin(0, heard, None)
             self.values.finish()
         else:
-            self._hear_acts(heard, self._acting)
+            self._hear_acts(heard, self.acting)
         if self._conduct is not None:
             self._conduct = HandedConduct.after(self._conduct, self.values.ask, self.values.tell)
 
@@ -206,18 +206,18 @@ class Session:
 
     def take(self, events: Sequence[Event]) -> None:
         """Process the next events, without context changes or handovers."""
-        if self._acting is None:
+        if self.acting is None:
             self._take(events)
             return
         for event in events:
             step = self._step
-            acted = self._acting.of(event, step, self._start_of(event)) if isinstance(event, Call) else None
+            acted = self.acting.of(event, step, self._start_of(event)) if isinstance(event, Call) else None
             if acted is not None:
                 self._take_acts(acted)
                 event = acted.call
             else:
                 self._take((event,))
-            self._acting.observe(step, event)
+            self.acting.observe(step, event)
 
     def _take(self, events: Sequence[Event]) -> None:
         step, asking, start = self._step, self.values, 0
@@ -295,7 +295,7 @@ class Session:
         """Judge a call that will be observed as the next event."""
         if call.context:
             self._vouch(call.context)
-        acted = self._acting.of(call, self._step, self._start_of(call)) if self._acting is not None else None
+        acted = self.acting.of(call, self._step, self._start_of(call)) if self.acting is not None else None
         if acted is not None:
             return self._judge_acts(acted)
         judgement = self._judge(self.ledger.record(call, self._step))
@@ -398,7 +398,7 @@ class Session:
 
     def _take_acts(self, acted: "ActedCall") -> None:
         """Process a call together with the actions it performs."""
-        step, call, acting = self._step, acted.call, self._acting
+        step, call, acting = self._step, acted.call, self.acting
         assert acting is not None
         if call.context:
             self._vouch(call.context)
@@ -445,7 +445,7 @@ class Session:
 
     def put_event(self, step: int, event: Event) -> Event:
         """The event that a card shows. A generic-tool call becomes its only action."""
-        return event if self._acting is None else self._acting.put.get(step, event)
+        return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
         """The rules' combined assessment of a planned call, or None if no rule applies.
@@ -481,7 +481,7 @@ class Session:
         made = judgement.made
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
-        acting = self._acting
+        acting = self.acting
         beside = others if acting is None else [each for call in others for each in acting.calls(call)]
         spend(BESIDE * len(beside))
         judged = {id(part.made.call): part for part in judgement.parts or (judgement,)}

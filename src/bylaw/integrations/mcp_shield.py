@@ -62,6 +62,9 @@ MOST_SESSIONS = 10_000
 NO_KEY = "the call does not say which conversation it belongs to, so what was looked up before is not known"
 FORGOTTEN = "the conversation was quiet for so long that what was looked up in it is no longer known"
 
+PAGE_CHANGED = "the page has changed since the call was decided"
+PAGE_UNKNOWN = "the page could not be shown again before the call"
+
 
 class Sessions:
     """Sessions by key. A call without a key gets an empty session. So does a dropped session without a log."""
@@ -267,6 +270,8 @@ class ShieldMiddleware(Middleware):
                 elif session.channel.puts_cards and (question := round.asks(decision)) is not None:
                     await self._record(session, id, decision.feedback, error=True)
                     return question
+            if decision.allowed and id != round.call:
+                decision, id = await self._checked(call, decision, id)
         except Exception as error:
             decision = undecided(self.shield, tool, arguments, error)
             session = None
@@ -355,6 +360,32 @@ class ShieldMiddleware(Middleware):
                 self._decide, call, round, answer, self._new_id(), limiter=self._deciding
             )
         return decision, id
+
+    async def _checked(self, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
+        """Take a snapshot just before an allowed call acts on an element of the page. If the call would now do
+        something else than was decided, decide it anew.
+        """
+        tool = await anyio.to_thread.run_sync(call.session.page_tool, id)
+        if not tool:
+            return decision, id
+        snapshot = await self._snapshot(tool)
+        if snapshot is not None and await anyio.to_thread.run_sync(call.session.is_same_on, id, snapshot):
+            return decision, id
+        why = PAGE_UNKNOWN if snapshot is None else PAGE_CHANGED
+        await self._record(call.session, id, why, error=True, refused=True)
+        id = self._new_id()
+        return await anyio.to_thread.run_sync(self._decide_now, call, id, limiter=self._deciding), id
+
+    async def _snapshot(self, tool: str) -> str | None:
+        """Return the server's own snapshot of the page; None without one."""
+        try:
+            with anyio.fail_after(ANSWER):
+                async with self._links.client() as client:
+                    answer = await client.call_tool_mcp(tool, {})
+        except Exception as error:
+            tell(error, f"`{tool}` does not show the page again")
+            return None
+        return None if answer.is_error else "\n".join(each.text for each in answer.content if each.type == "text")
 
     async def on_read_resource(self, context: Any, call_next: Any) -> Any:
         """Pass on a resource and record its text as content."""

@@ -292,6 +292,19 @@ class LiveSession:
         given = None if at is None else door.seconds(at)
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
+    def page_tool(self, id: str) -> str:
+        """Return the tool that shows the page, if an allowed call may write through an element of it; else empty.
+
+        Just before the call runs, compare the page with what was decided (`is_same_on`).
+        """
+        with self._lock:
+            return self._service.open().page_tool(id)
+
+    def is_same_on(self, id: str, snapshot: str) -> bool:
+        """Whether an allowed call would do on the page in a new snapshot what was decided."""
+        with self._lock:
+            return self._service.open().is_same_on(id, snapshot)
+
     def asked(self, id: str) -> Decision | None:
         """Return the decision on a call, if it stopped the call and somebody was asked."""
         with self._lock:

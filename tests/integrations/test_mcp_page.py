@@ -1,0 +1,233 @@
+"""The proxy between a client and Playwright's MCP server, whose pages change between a snapshot and the click.
+
+It needs `chromium` and `playwright-mcp` on the path (`npm install -g @playwright/mcp`).
+"""
+
+import http.server
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.integrations import ready
+from tests.integrations.shop import write_pack
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.anyio,
+    pytest.mark.skipif(
+        not (shutil.which("chromium") and shutil.which("playwright-mcp")), reason="needs chromium and playwright-mcp"
+    ),
+]
+
+KEY = {"bylaw/conversation": "c1"}
+CHECKOUT = """<title>Checkout</title><p id=total>Total: 35.00 EUR</p>
+<form action=/placed method=post><button id=place>Place order</button></form>
+<button id=show>Show</button><iframe src=/frame></iframe>
+<script>setInterval(async () => {
+  const change = await (await fetch('/change')).text()
+  if (!change) return
+  eval(change)
+  await fetch('/changed')
+}, 20)</script>"""
+FILES = {
+    "pack.yaml": "format: 1\nname: checkout\ndocument: policy.md\n",
+    "policy.md": "No order is over 500 EUR.\n",
+    "tools.yaml": r"""tools:
+  browser_navigate: {effect: read, parameters: {url: string}}
+  browser_snapshot: {effect: read}
+  browser_click: {effect: write}
+actions:
+  place_order:
+    of: browser_click
+    on: {page: '/checkout$', role: button, name: Place order}
+    effect: write
+    take: {total: {value: "$page.text('^Total: ([0-9.]+) EUR$')", type: number}}
+    changes: []
+  show: {of: browser_click, on: {role: button, name: Show}, effect: write, changes: []}
+  press_in_frame: {of: browser_click, on: {role: button, name: In frame}, effect: write, changes: []}
+""",
+    "guards/orders.py": '''def small(call: place_order, facts):
+    """No order is over 500 EUR."""
+    return deny("it is over 500 EUR") if call.total > 500 else permit()
+
+
+def shown(call: show | press_in_frame, facts):
+    """No order is over 500 EUR."""
+    return permit()
+''',
+}
+
+
+class Shop:
+    """A web site whose open page can be changed."""
+
+    def __init__(self) -> None:
+        self.changing = ""
+        self.changed = threading.Event()
+        self.framed = threading.Event()
+        self.placed = 0
+        shop = self
+
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                text = "<title>Page</title><button>Place order</button><button>In frame</button>"
+                if self.path == "/checkout":
+                    text = CHECKOUT
+                elif self.path == "/frame2":
+                    text += "of another shop"
+                elif self.path == "/change":
+                    text, shop.changing = shop.changing, ""
+                elif self.path == "/changed":
+                    shop.changed.set()
+                self.answer(text)
+                if self.path == "/frame2":
+                    shop.framed.set()
+
+            def do_POST(self) -> None:
+                shop.placed += 1
+                self.answer("<title>Placed</title>Thanks")
+
+            def answer(self, text: str) -> None:
+                self.send_response(200)
+                self.send_header("content-type", "text/html")
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+    def change(self, script: str) -> None:
+        """Run a script in the open page."""
+        self.changed.clear()
+        self.changing = script
+        assert self.changed.wait(10)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    shop = Shop()
+    thread = threading.Thread(target=shop.server.serve_forever)
+    thread.start()
+    yield shop
+    shop.server.shutdown()
+    thread.join()
+
+
+class Agent:
+    """An agent at the checkout."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.shown = ""
+
+    async def look(self) -> str:
+        self.shown = await self.call("browser_snapshot")
+        return self.shown
+
+    async def click(self, name: str) -> str:
+        """Click on the button as it was shown."""
+        found = re.search(rf'button "{name}"[^\n]*\[ref=(\w+)\]', self.shown)
+        assert found is not None
+        return await self.call("browser_click", target=found[1])
+
+    async def call(self, tool: str, **arguments: Any) -> str:
+        result = await self._client.call_tool(tool, arguments, meta=KEY)
+        return "\n".join(each.text for each in result.content if each.type == "text")
+
+
+def behind_proxy(folder: Path, *options: str) -> Client:
+    server = [
+        "playwright-mcp", "--headless", "--no-sandbox", "--isolated", "--output-dir", str(folder / "out"),
+        "--executable-path", shutil.which("chromium") or "",
+    ]  # fmt: skip
+    command = [*ready.begin("bylaw"), "proxy", "--pack", str(write_pack(folder, FILES)), *options, "--", *server]
+    return Client(StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ)))
+
+
+async def opened(client: Client, shop: Shop) -> Agent:
+    agent = Agent(client)
+    await agent.call("browser_navigate", url=f"{shop.address}/checkout")
+    await agent.look()
+    return agent
+
+
+async def test_a_click_on_an_unchanged_page_runs_once(tmp_path: Path, shop: Shop) -> None:
+    async with behind_proxy(tmp_path) as client:
+        agent = await opened(client, shop)
+        await agent.click("Place order")
+    assert shop.placed == 1
+
+
+CHANGES = {
+    "another total": "total.textContent = 'Total: 820.00 EUR'",
+    "another name": "show.textContent = 'Buy'; show.onclick = () => place.click()",
+    "another page": "history.replaceState({}, '', '/elsewhere')",
+    "within another part": "const nav = document.createElement('nav'); nav.ariaLabel = 'Old'; show.before(nav);"
+    " nav.append(show)",
+    "a box ticked": "show.ariaPressed = 'true'",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_click_on_a_changed_page_is_decided_anew(tmp_path: Path, shop: Shop, change: str) -> None:
+    async with behind_proxy(tmp_path) as client:
+        agent = await opened(client, shop)
+        name = "Place order" if change in ("another total", "another page") else "Show"
+        shop.change(CHANGES[change])
+        refused = await agent.click(name)
+        assert "browser_snapshot" in refused
+        assert "did not run" in refused
+        assert shop.placed == 0
+        await agent.look()
+        if change == "another total":
+            assert "it is over 500 EUR" in await agent.click(name)
+        elif change == "a box ticked":
+            assert "browser_snapshot" not in await agent.click(name)
+    assert shop.placed == 0
+
+
+async def test_a_navigation_that_overtakes_a_click_stops_it(tmp_path: Path, shop: Shop) -> None:
+    """The other page has a button with the same name, and may give it the same reference."""
+    async with behind_proxy(tmp_path) as client:
+        agent = await opened(client, shop)
+        shop.change("setTimeout(() => location.href = '/other')")
+        assert "did not run" in await agent.click("Place order")
+        assert "/other" in await agent.look()
+    assert shop.placed == 0
+
+
+async def test_a_frame_that_shows_another_document_stops_a_click_in_it(tmp_path: Path, shop: Shop) -> None:
+    async with behind_proxy(tmp_path) as client:
+        agent = await opened(client, shop)
+        assert "did not run" not in await agent.click("In frame")
+        await agent.look()
+        shop.change("document.querySelector('iframe').src = '/frame2'")
+        assert shop.framed.wait(10)
+        assert "did not run" in await agent.click("In frame")
+
+
+async def test_a_policy_that_only_watches_stops_no_click(tmp_path: Path, shop: Shop) -> None:
+    async with behind_proxy(tmp_path, "--posture", "shadow") as client:
+        agent = await opened(client, shop)
+        shop.change(CHANGES["another total"])
+        await agent.click("Place order")
+    assert shop.placed == 1
