@@ -17,7 +17,7 @@ import pytest
 from msgspec import Struct
 
 from bylaw.audit.batch.query import Tables
-from bylaw.audit.batch.tables import TABLES
+from bylaw.audit.batch.tables import TABLES, arrow, arrow_schema
 from bylaw.audit.batch.update import Added, update
 from bylaw.audit.output import alone_in
 from bylaw.audit.request import Request
@@ -192,6 +192,15 @@ def test_files_that_nothing_was_taken_from_are_the_same_files(shop: Shop) -> Non
     add(shop, write_logs(shop.root / "late.jsonl", [talk("t2", "wrong", 2)]))
     after = {path.parent.name: path.stat().st_ino for path in calls.rglob("*.parquet")}
     assert [day for day in before if before[day] != after[day]] == ["day=2025-04-02"]
+
+
+def test_a_rewritten_file_keeps_the_types_of_its_columns(shop: Shop) -> None:
+    add(shop, write_logs(shop.root / "first.jsonl", [talk("kept", "hasty", 1), talk("replaced", "hasty", 1)]))
+    add(shop, write_logs(shop.root / "second.jsonl", [talk("replaced", "wrong", 2)]))
+    for table in TABLES:
+        for file in (shop.root / "state" / "tables" / table).rglob("night-00001*.parquet"):
+            wanted = arrow_schema(table)
+            assert arrow("parquet").read_schema(file).equals(wanted.remove(wanted.get_field_index("day"))), file
 
 
 def test_a_copy_of_an_output_goes_on_where_it_was_copied(shop: Shop) -> None:

@@ -484,8 +484,6 @@ def _plain_line(row: JsonRecord) -> bytes:
 FILES = 8
 """How many files of one day may exist. With more, the newest become one."""
 _DAY = "day="
-_SCHEMA = b"ARROW:schema"
-"""The key of a Parquet file's Arrow schema."""
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
@@ -510,16 +508,16 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
     # coded too, which pyarrow cannot read in lists, so the written file gets the schema of the source.
     names = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
     listed = [path for path in _CODED if ".list." in path and path in names]
-    kept = {_SCHEMA: metadata.metadata[_SCHEMA]}
     rows = 0
     with ExitStack() as opened:
         file = opened.enter_context(parquet.ParquetFile(source, metadata=metadata, read_dictionary=listed))
-        writer = parquet.ParquetWriter(target, file.schema_arrow.with_metadata(kept), store_schema=False, **WRITTEN)
+        writer = parquet.ParquetWriter(target, file.schema_arrow, store_schema=False, **WRITTEN)
         out = opened.enter_context(writer)
+        out.add_key_value_metadata(metadata.metadata)
         for number in range(file.num_row_groups):
             table = leave_out(file.read_row_group(number), gone)
             rows += table.num_rows
-            out.write_table(table.replace_schema_metadata(kept))
+            out.write_table(table)
     if not rows:
         target.unlink()
 
