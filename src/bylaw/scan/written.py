@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Any, cast
 
 import yaml
@@ -65,7 +64,7 @@ def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool =
     if isinstance(node, yaml.ScalarNode):
         return
     if not is_section and at + _length(node) <= _WIDE:
-        _in_a_line(node)
+        cast(Any, node).flow_style = True
         return
     cast(Any, node).flow_style = False
     if isinstance(node, yaml.SequenceNode):
@@ -79,37 +78,10 @@ def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool =
             _pack(part, inner, is_section=is_file)
 
 
-def _in_a_line(node: yaml.Node) -> None:
-    if isinstance(node, yaml.ScalarNode):
-        return
-    cast(Any, node).flow_style = True
-    for each in _parts(node):
-        _in_a_line(each)
-
-
 def _length(node: yaml.Node) -> int:
-    """Return the length of a node on one line."""
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar_length(node.tag, str(node.value), node.style)
-    # Both `[a, b]` and `{a: b}` need two extra characters per part.
-    parts = _parts(node)
-    return sum(map(_length, parts)) + 2 * max(len(parts), 1)
-
-
-def _parts(node: yaml.Node) -> list[yaml.Node]:
-    """Return the entries of a sequence, or the names and values of a mapping."""
-    if isinstance(node, yaml.MappingNode):
-        return [part for pair in cast(list[tuple[yaml.Node, yaml.Node]], node.value) for part in pair]
-    return cast(list[yaml.Node], node.value)
-
-
-@cache
-def _scalar_length(tag: str, value: str, style: str | None) -> int:
-    """Return the length of a scalar between brackets. A scalar of several lines never fits."""
-    if "\n" in value:
-        return _WIDE + 1
-    inside = yaml.SequenceNode("tag:yaml.org,2002:seq", [yaml.ScalarNode(tag, value, style=style)], flow_style=True)
-    return len(_serialized(inside, width=10_000).strip()) - 2
+    """Return the length of a node between brackets on one line. A text of several lines never fits."""
+    text = _serialized(yaml.SequenceNode("tag:yaml.org,2002:seq", [node], flow_style=True), width=1 << 30).strip()
+    return _WIDE + 1 if "\n" in text else len(text) - 2
 
 
 def flow(data: Any, width: int = 10_000) -> str:
