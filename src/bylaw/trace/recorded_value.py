@@ -8,10 +8,11 @@ Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'r
 not at all, and becomes the data that a JSON log would have.
 """
 
+import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any, Final, cast
@@ -261,22 +262,21 @@ def seconds(recorded: Any) -> float | None:
 
 LONGEST = 1 << 20
 """The maximum length. A longer text stays text."""
-DEEPEST = 60
 
-_SPACE = re.compile(r"\s*")
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
-_FIELD = re.compile(r"([A-Za-z_]\w*)=")
-_NUMBER = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w.])")
-_TEXT = re.compile(r"""(b?)('[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*")""")
+_FIELD = re.compile(r"\s*[A-Za-z_]\w*=")
+_NEXT_FIELD = re.compile(r"(?<=[^\s,(])\s+(?=[A-Za-z_]\w*=)")
+_TOKEN = re.compile(
+    r"""(b?)('[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*")"""
+    r"""|(-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w.]))|(<class '[\w.]+'>,)|(<[A-Za-z_][\w.]*: |>)"""
+    r"""|-inf\b|[A-Za-z_][\w.]*|[\s()\[\]{},:=]"""
+)
 _PLAIN = re.compile(r"""'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\b(?:None|True|False)\b""")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
-_MEMBER = re.compile(r"<[A-Za-z_][\w.]*: ")
-_CLASS = re.compile(r"<class '[\w.]+'>")
-_CONSTANTS: Final[dict[str, Any]] = {"None": None, "True": True, "False": False, "nan": None, "inf": None}
+_CONSTANTS: Final[dict[str, Any]] = {"None": None, "True": True, "False": False, "nan": None, "inf": None, "-inf": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "0": "\0", "a": "\a", "b": "\b"}
-_CLOCKS = {"datetime.datetime": datetime, "datetime.date": date, "datetime.time": time}
+_CLOCKS: dict[str, Any] = {"datetime": datetime, "date": date, "time": time, "timedelta": timedelta}
 _LISTS = {"set", "frozenset", "tuple", "list", "deque", "array"}
-_ZONES = {"datetime.timezone.utc", "UTC"}
+_ZONES = {"TzInfo", "timezone", "tzutc", "ZoneInfo"}
 
 
 class NotPython(Exception):
@@ -292,209 +292,118 @@ def read_python(text: str) -> Any:
         return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
-    reading = _Reading(text)
-    value = reading.fields(0, "") if _FIELD.match(text, reading.at) else reading.value(0)
-    reading.skip()
-    if reading.at != len(text):
-        raise NotPython
+    literals: list[Any] = []
+    source = "".join(_tokens(text, literals))
+    if _FIELD.match(text):
+        # Pydantic's `str` separates fields by spaces.
+        source = f"fields({_NEXT_FIELD.sub(', ', source)})"
+    try:
+        # In brackets, because values with commas between them are not one value.
+        (value,) = _read(ast.parse(f"[{source}]", mode="eval").body, literals)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise NotPython from None
     return value
 
 
-class _Reading:
-    """A text with the position reached."""
-
-    __slots__ = ("at", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.skip()
-
-    def skip(self) -> None:
-        match = _SPACE.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-
-    def meets(self, mark: str) -> bool:
-        """Whether `mark` comes next. If so, it is consumed."""
-        self.skip()
-        if not self.text.startswith(mark, self.at):
-            return False
-        self.at += len(mark)
-        return True
-
-    def expect(self, mark: str) -> None:
-        if not self.meets(mark):
+def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
+    """Yield Python code for a text, with `_[N]` for its texts and numbers, and `_(` for a member of an enumeration."""
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None or found[0] == "_":
             raise NotPython
+        at = found.end()
+        _, quoted, number, factory, member = found.groups()
+        if quoted or number:
+            literals.append(_unquoted(quoted) if quoted else _number(number))
+            yield f" _[{len(literals) - 1}] "
+        elif member:
+            yield ")" if member == ">" else " _("
+        elif not factory:  # A defaultdict shows its factory first.
+            yield "inf" if found[0] == "-inf" else found[0]
 
-    def value(self, depth: int) -> Any:
-        if depth > DEEPEST:
-            raise NotPython
-        self.skip()
-        first = self.text[self.at : self.at + 1]
-        match first:
-            case "{":
-                return self._braces(depth)
-            case "[":
-                self.at += 1
-                return self._items("]", depth)
-            case "(":
-                self.at += 1
-                return self._items(")", depth)
-            case "<":
-                return self._member(depth)
-            case _:
-                pass
-        if found := _TEXT.match(self.text, self.at):
-            return self._string(found)
-        if found := _NUMBER.match(self.text, self.at):
-            self.at = found.end()
-            return _number(found[0])
-        if self.meets("-inf"):
-            return None
-        return self._named(depth)
 
-    def _string(self, found: "re.Match[str]") -> str:
-        self.at = found.end()
-        return _ESCAPE.sub(_unescaped, found[2][1:-1]) if "\\" in found[2] else found[2][1:-1]
-
-    def _items(self, end: str, depth: int) -> list[Any]:
-        items: list[Any] = []
-        while not self.meets(end):
-            items.append(self.value(depth + 1))
-            if not self.meets(","):
-                self.expect(end)
-                break
-        return items
-
-    def _braces(self, depth: int) -> Any:
-        """Read a dict, or a set, which becomes a list in JSON."""
-        self.at += 1
-        if self.meets("}"):
-            return {}
-        first = self.value(depth + 1)
-        if not self.meets(":"):
-            if self.meets(","):
-                return [first, *self._items("}", depth)]
-            self.expect("}")
-            return [first]
-        pairs = [(_key(first), self.value(depth + 1))]
-        while not self.meets("}"):
-            self.expect(",")
-            if self.meets("}"):
-                break
-            name = self.value(depth + 1)
-            self.expect(":")
-            pairs.append((_key(name), self.value(depth + 1)))
-        return record_of(pairs)
-
-    def _member(self, depth: int) -> Any:
-        """Read the value of an enumeration's member. Other objects in angle brackets are not data."""
-        found = _MEMBER.match(self.text, self.at)
-        if not found:
-            raise NotPython
-        self.at = found.end()
-        value = self.value(depth + 1)
-        self.expect(">")
-        return value
-
-    def _named(self, depth: int) -> Any:
-        """Read a constant, or the repr of an object."""
-        found = _NAME.match(self.text, self.at)
-        if not found:
-            raise NotPython
-        name = found[0]
-        self.at = found.end()
-        if not self.text.startswith("(", self.at):
-            if name not in _CONSTANTS:
-                raise NotPython
+def _read(node: ast.expr, literals: list[Any]) -> Any:
+    """Return the data that an expression stands for. Nothing is evaluated."""
+    match node:
+        case ast.Subscript(ast.Name("_"), ast.Constant(int(place))):
+            return literals[place]
+        case ast.Constant(value) if value in (None, True, False):
+            return value
+        case ast.Name(name) if name in _CONSTANTS:
             return _CONSTANTS[name]
-        self.at += 1
-        if name.rpartition(".")[2] in {"datetime", "date", "time", "timedelta"}:
-            return self._moment(name, depth)
-        if found := _CLASS.match(self.text, self.at):
-            # A defaultdict shows its factory first.
-            self.at = found.end()
-            self.expect(",")
-        self.skip()
-        if _FIELD.match(self.text, self.at):
-            return self.fields(depth, ")")
-        items = self._items(")", depth)
-        match name.rpartition(".")[2], items:
-            case ("OrderedDict", [list()]):
-                return _paired(cast("list[Any]", items[0]))
-            case (_, [only]):
-                return only
-            case (short, []) if short not in _LISTS:
-                return {}
-            case _:
-                return items
-
-    def fields(self, depth: int, end: str) -> dict[str, Any]:
-        """Read pairs `name=value`, with commas up to `end`, or with spaces to the end of the text (pydantic's
-        `str`).
-        """
-        if depth > DEEPEST:
+        case ast.List(items) | ast.Tuple(items) | ast.Set(items):
+            return [_read(item, literals) for item in items]
+        case ast.Dict(keys, values) if None not in keys:
+            pairs = zip(cast("list[ast.expr]", keys), values, strict=True)
+            return record_of((_key(_read(name, literals)), _read(value, literals)) for name, value in pairs)
+        case ast.Call(function, items, named):
+            return _object(_name(function), items, [(str(each.arg), each.value) for each in named], literals)
+        case _:
             raise NotPython
-        pairs: list[tuple[str, Any]] = []
-        while found := _FIELD.match(self.text, self.at):
-            self.at = found.end()
-            pairs.append((found[1], self.value(depth + 1)))
-            if end and not self.meets(","):
-                break
-            self.skip()
-        if end:
-            self.expect(end)
-        return record_of(pairs)
 
-    def _moment(self, name: str, depth: int) -> Any:
-        """Read a date, a time or a duration in ISO 8601, a duration in seconds."""
-        numbers: list[Any] = []
-        named: dict[str, Any] = {}
-        while not self.meets(")"):
-            self.skip()
-            if found := _FIELD.match(self.text, self.at):
-                self.at = found.end()
-                named[found[1]] = self._zone(depth) if found[1] == "tzinfo" else self.value(depth + 1)
-            else:
-                numbers.append(self.value(depth + 1))
-            if not self.meets(","):
-                self.expect(")")
-                break
+
+def _object(name: str, items: list[ast.expr], named: list[tuple[str, ast.expr]], literals: list[Any]) -> Any:
+    """Return the data in the repr of an object: its fields, or what it holds."""
+    short = name.rpartition(".")[2]
+    if short in _CLOCKS:
+        zoned = {field: _zone(each, literals) if field == "tzinfo" else _read(each, literals) for field, each in named}
         try:
-            kind = name if name.startswith("datetime.") else f"datetime.{name}"
-            if kind == "datetime.timedelta":
-                return timedelta(*numbers, **named).total_seconds()
-            clock: Any = _CLOCKS[kind]
-            return clock(*numbers, **named).isoformat()
-        except (TypeError, ValueError, OverflowError) as error:
-            raise NotPython from error
+            moment = _CLOCKS[short](*(_read(each, literals) for each in items), **zoned)
+        except (TypeError, OverflowError):
+            raise NotPython from None
+        return moment.total_seconds() if isinstance(moment, timedelta) else moment.isoformat()
+    if named and items:
+        raise NotPython
+    if named:
+        return record_of((field, _read(each, literals)) for field, each in named)
+    held = [_read(each, literals) for each in items]
+    match short, held:
+        case "OrderedDict", [list()]:
+            return record_of((_key(name), value) for name, value in map(_pair, cast("list[Any]", held[0])))
+        case _, [only]:
+            return only
+        case _:
+            return held if held or short in _LISTS else {}
 
-    def _zone(self, depth: int) -> timezone | None:
-        """Read the zone of a time: UTC or an offset in seconds. Other names give no offset."""
-        self.skip()
-        found = _NAME.match(self.text, self.at)
-        name = found[0] if found else ""
-        if found and name in _ZONES:
-            self.at = found.end()
-            return UTC
-        if name == "None":
-            self.at += len(name)
+
+def _pair(pair: Any) -> list[Any]:
+    if not isinstance(pair, list) or len(cast("list[Any]", pair)) != 2:
+        raise NotPython
+    return cast("list[Any]", pair)
+
+
+def _name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(inner, name):
+            return f"{_name(inner)}.{name}"
+        case _:
+            raise NotPython
+
+
+def _zone(node: ast.expr, literals: list[Any]) -> timezone | None:
+    """Return the zone of a time: UTC or an offset in seconds. Other names give no offset."""
+    match node:
+        case ast.Constant(None):
             return None
-        if found and name.rpartition(".")[2] in {"TzInfo", "timezone", "tzutc", "ZoneInfo"}:
-            self.at = found.end()
-            self.expect("(")
-            inner = self.text[self.at : self.text.find(")", self.at)]
-            if inner in {"UTC", "0", "", "key='UTC'", "'UTC'", "datetime.timedelta(0"}:
-                self.at += len(inner)
-                self.expect(")")
-                if inner.startswith("datetime"):
-                    self.expect(")")
+        case ast.Call(function, items, named) if _name(function).rpartition(".")[2] in _ZONES:
+            inner = [*items, *(each.value for each in named)]
+            if not inner or _is_utc(inner[0], literals):
                 return UTC
-            offset = self.value(depth + 1)
-            self.expect(")")
+            offset = _read(inner[0], literals)
             if isinstance(offset, int | float) and abs(offset) < 86_400:
                 return timezone(timedelta(seconds=offset))
-        raise NotPython
+            raise NotPython
+        case _ if _name(node) in ("UTC", "datetime.timezone.utc"):
+            return UTC
+        case _:
+            raise NotPython
+
+
+def _is_utc(node: ast.expr, literals: list[Any]) -> bool:
+    return (node.id if isinstance(node, ast.Name) else _read(node, literals)) == "UTC"
 
 
 def _as_json(found: "re.Match[str]") -> str:
@@ -506,8 +415,11 @@ def _as_json(found: "re.Match[str]") -> str:
         case "False":
             return "false"
         case quoted:
-            text = _ESCAPE.sub(_unescaped, quoted[1:-1]) if "\\" in quoted else quoted[1:-1]
-            return msgspec.json.encode(text.encode("utf-8", "replace").decode()).decode()
+            return msgspec.json.encode(_unquoted(quoted).encode("utf-8", "replace").decode()).decode()
+
+
+def _unquoted(quoted: str) -> str:
+    return _ESCAPE.sub(_unescaped, quoted[1:-1]) if "\\" in quoted else quoted[1:-1]
 
 
 def _number(written: str) -> int | float:
@@ -542,14 +454,3 @@ def _key(name: Any) -> str:
             return repr(name)
         case _:
             raise NotPython
-
-
-def _paired(pairs: list[Any]) -> dict[str, Any]:
-    named: list[tuple[str, Any]] = []
-    for pair in pairs:
-        match pair:
-            case [name, value]:
-                named.append((_key(name), value))
-            case _:
-                raise NotPython
-    return record_of(named)
