@@ -32,7 +32,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     known = sorted(set(known))
     if close := difflib.get_close_matches(name, known, 1):
         return f"did you mean `{close[0]}`?"
-    return f"known are {', '.join(f'`{one}`' for one in known[:12])}" if known else "none is declared"
+    return f"known names: {', '.join(f'`{one}`' for one in known[:12])}" if known else "none are declared"
 
 
 class UsageError(BylawError):

@@ -157,7 +157,7 @@ def test_a_case_that_passes_only_because_consent_is_undecided_is_named(tmp_path:
 def test_a_consent_sentence_that_can_never_match_is_named(tmp_path: Path) -> None:
     lacking = {"tools.yaml": TOOLS.replace("ship order {order_id}", "ship it")}
     (found,) = check(load(tmp_path, {**files(CASE), **lacking})).unmatched
-    assert found == ("ship", "ship it", "it lacks `order_id`")
+    assert found == ("ship", "ship it", "it does not name `order_id`")
     spared = {"rules.yaml": RULES.replace("consented: told", "consented: told, need_not_be_told: [order_id]")}
     assert not check(load(tmp_path / "spared", {**files(CASE), **lacking, **spared})).unmatched
 

@@ -330,7 +330,7 @@ async def test_a_comment_in_a_pack_strands_no_conversation_and_another_version_i
     async with connected(place, "stdio", "stdio", *log) as client:
         refused = await client.call_tool("get_order", {"order_id": "7"})
         assert refused.is_error
-        assert "which is not loaded" in text(refused)
+        assert "not loaded here" in text(refused)
         assert "PinnedPack" not in text(refused)
     async with connected(place, "stdio", "stdio", *log, "--earlier", str(older)) as client:
         assert not (await client.call_tool("get_order", {"order_id": "7"})).is_error

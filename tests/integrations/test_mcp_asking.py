@@ -165,7 +165,7 @@ async def test_where_the_user_does_not_answer_a_person_may_if_the_pack_lets_one(
             assert (refused.is_error, tools.ran, len(user.asked)) == (True, [], int(asks))
             assert shield.log is not None
             (waiting,) = shield.log.approvals("default")
-            assert f"waits for them as `{waiting.id}`" in told(refused)
+            assert f"The request is `{waiting.id}`" in told(refused)
             assert "Ask the user" not in told(refused)
             shield.log.approve(waiting.id, by="lena")
             user.answers = [None]
@@ -194,7 +194,7 @@ async def test_with_a_log_a_write_that_the_user_cannot_confirm_waits_for_a_perso
             filed = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert shield.log is not None
             (waiting,) = shield.log.approvals("default")
-            assert f"waits for them as `{waiting.id}`" in told(filed)
+            assert f"The request is `{waiting.id}`" in told(filed)
             assert tools.ran == []
             shield.log.approve(waiting.id, by="lena")
             assert not (await client.call_tool("extend_rental", EXTEND, meta=KEY)).is_error

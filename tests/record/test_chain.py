@@ -69,17 +69,17 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("UPDATE entries SET time = 1 WHERE number = 3", "entry 3 does not follow"),
         ("UPDATE entries SET kind = 'decision' WHERE number = 3", "entry 3 does not follow"),
         ("DELETE FROM entries WHERE number = 3", "entry 3 is missing"),
-        ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 were written"),
-        ("DELETE FROM heads", "ends at entry 5, but the count of what was written is missing"),
+        ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 entries were written"),
+        ("DELETE FROM heads", "ends at entry 5, but the number of written entries is missing"),
         ("UPDATE entries SET position = 'x' WHERE number = 4", "entry 4 was altered"),
-        ("UPDATE heads SET number = 'x', link = 'y'", "the log ends at entry 5, but x were written"),
+        ("UPDATE heads SET number = 'x', link = 'y'", "the log ends at entry 5, but x entries were written"),
         ("DELETE FROM conversations", "conversation `c` has 5 entries but is missing"),
         ("UPDATE conversations SET length = 4", "conversation `c` has 5 entries, but 4 were written"),
         ("INSERT INTO conversations VALUES ('t', 'd', 2)", "conversation `d` has 0 entries, but 2 were written"),
-        ("UPDATE entries SET body = NULL WHERE number = 4", "entry 4 was emptied, and no signed removal says so"),
+        ("UPDATE entries SET body = NULL WHERE number = 4", "entry 4 was emptied without a signed removal"),
         (
             "UPDATE entries SET body = NULL, salt = NULL, conversation = NULL, position = NULL WHERE number > 2",
-            "entries 3 to 5 were emptied, and no signed removal says so",
+            "entries 3 to 5 were emptied without a signed removal",
         ),
     ],
 )
@@ -174,7 +174,7 @@ def test_tenants_have_chains_of_their_own(where: str) -> None:
         ("update approvals set asked = asked - 1e6", "at another time"),
         ("update approvals set conversation = 'other'", "the log requests something else"),
         ("update approvals set body = replace(body, x'616e6e', x'626f62')", "a different answer"),
-        ("update approvals set status = 'waiting'", "according to the log it is approved"),
+        ("update approvals set status = 'waiting'", "according to the log, it is approved"),
     ],
 )
 def test_a_row_of_an_approval_is_held_against_its_entries(tmp_path: Path, statement: str, said: str) -> None:

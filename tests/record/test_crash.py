@@ -222,7 +222,7 @@ def test_a_request_that_another_worker_took_is_answered_when_it_is_synced(
             assert is_synced(where, place)
             await send(first, "again", "two")
             place = written(where)
-            with pytest.raises(UsageError, match="something else"):
+            with pytest.raises(UsageError, match="different request"):
                 await send(second, "again", "two", "another")
             assert is_synced(where, place)
             theirs.close()

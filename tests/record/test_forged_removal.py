@@ -82,7 +82,7 @@ def test_a_forged_removal_is_detected_and_a_conversation_with_a_gap_allows_nothi
     assert verify(store, "default", key=b"the signing key that the operator keeps").faults
     store.close()
     if part == "one in the middle":
-        with Shield(tmp_path, log=where) as shield, pytest.raises(LogError, match="is not whole"):
+        with Shield(tmp_path, log=where) as shield, pytest.raises(LogError, match="is incomplete"):
             shield.session("c").decide("transfer", TRANSFER)
 
 

@@ -62,11 +62,11 @@ def test_the_users_answer_lets_the_call_run_once(bank: Pack, log: Log) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({}, "has written something else"),
-        ({"after": 3}, "has written something else"),
-        ({"at": "later"}, "has written something else"),
+        ({}, "wrote something else"),
+        ({"after": 3}, "wrote something else"),
+        ({"at": "later"}, "wrote something else"),
         ({"at": "in the future", "after": 3}, "in the future"),
-        ({"at": "later", "after": 9}, "has 3 messages"),
+        ({"at": "later", "after": 9}, "has only 3 messages"),
         ({"at": "later", "after": 3}, ""),
     ],
 )
@@ -121,7 +121,7 @@ def test_an_answer_comes_with_the_context_of_whoever_gives_it(bank: Pack, log: L
     ann, bob = {"signed_in_as": "C1"}, {"signed_in_as": "C2"}
     card = decide(app, events=[{"user": "Send 250 to AC-22."}], context=ann, agent="bot")["card"]["id"]
     other = confirm(app, card, context=bob)
-    assert (other.status, "by somebody else" in other.json["error"]["message"]) == (422, True)
+    assert (other.status, "another principal" in other.json["error"]["message"]) == (422, True)
     assert not decide(app, context=ann)["allowed"]
     assert confirm(app, card, context=ann, agent="bot").status == 200
     assert decide(app, context=ann)["allowed"]

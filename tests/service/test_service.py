@@ -268,7 +268,7 @@ def test_a_request_that_is_sent_again_happens_once_and_is_answered_as_it_was(log
     assert [post(app, "/v1/events", events).status for app in (one, two, one)] == [200, 200, 200]
     assert len(log.conversation("default", "c")) == before + 1
     other = post(two, "/v1/decide", {"conversation": "c", **LOOK, "id": "z", "request": "r2"})
-    assert (other.status, "was used for something else" in other.json["error"]["message"]) == (422, True)
+    assert (other.status, "was already used for a different request" in other.json["error"]["message"]) == (422, True)
     assert post(two, "/v1/decide", {**REFUND, "request": "r2"}).status == 400
 
 
@@ -284,7 +284,7 @@ def test_a_request_that_comes_again_after_its_result_says_so(log: Log) -> None:
     for app in (one, two, Service(Desk(shop(), log), {})):
         (again,) = post(app, "/v1/decide", refund).json["decisions"]
         assert (again["answer"], again["allowed"], again["is_over"]) == ("allow", False, True)
-        assert "do not make it again" in again["feedback"]
+        assert "Do not make it again" in again["feedback"]
 
 
 def test_a_busy_port_is_told_in_one_line_and_nothing_is_promised(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_name_belongs_to_one_request_whole(log: Log) -> None:
     for app in (one, two, Service(Desk(shop(), log), {})):
         for path, other in others:
             answer = post(app, path, other)
-            assert (answer.status, "`r` was used for something else" in str(answer.json)) == (422, True), other
+            assert (answer.status, "`r` was already used for a different request" in str(answer.json)) == (422, True), other
         assert post(app, "/v1/decide", dict(reversed(taken.items()))).status == 200
     assert len(log.conversation("default", "c")) == before
     # What was refused under a name can be sent under another.
@@ -376,7 +376,7 @@ def test_a_result_without_an_id_is_of_the_one_call_that_waits_or_of_the_tool_tha
     assert decide(app, **REFUND)["allowed"]
     paid = {"result": "refunded"}
     both = post(app, "/v1/events", {"conversation": "c", "events": [paid]})
-    assert (both.status, "calls of `get_order` and `refund` wait" in both.json["error"]["message"]) == (422, True)
+    assert (both.status, "calls of `get_order` and `refund` are waiting" in both.json["error"]["message"]) == (422, True)
     assert post(app, "/v1/events", {"conversation": "c", "events": [{**paid, "tool": "refund"}]}).status == 200
     assert post(app, "/v1/events", {"conversation": "c", "events": [{**paid, "tool": "refund"}]}).status == 422
     assert post(app, "/v1/events", {"conversation": "c", "events": [{"result": {"order_id": "7"}}]}).status == 200

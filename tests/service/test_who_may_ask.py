@@ -113,7 +113,7 @@ def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None
     # An agent's key does not approve, and a person's does not decide.
     for word in ("approve", "reject"):
         refused = post(app, "/v1/approvals", {"id": waits, "answer": word, "by": "ann"}, key=ann)
-        assert (refused.status, "the role `approve` is needed" in str(refused.json)) == (403, True)
+        assert (refused.status, "required role `approve`" in str(refused.json)) == (403, True)
     assert not post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=ann).json["decisions"][0]["allowed"]
     for path in ("/v1/decide", "/v1/events", "/v1/confirm", "/v1/decide/batch", "/access/v1/evaluation"):
         assert post(app, path, {"conversation": "c", **REFUND}, key=people["ann"]).status == 403
@@ -141,4 +141,4 @@ def test_the_command_makes_keys_and_refuses_to_listen_openly(tmp_path: Path) -> 
     assert (ran.returncode, "without keys" in ran.stderr) == (2, True)
     assert not (tmp_path / "decisions.db").exists()
     (tmp_path / "keys").write_text("ann nonsense\n")
-    assert "keys:1: not a key" in bylaw(tmp_path, "serve", "--pack", "clinic", "--keys", "keys").stderr
+    assert "keys:1: this line is not a key" in bylaw(tmp_path, "serve", "--pack", "clinic", "--keys", "keys").stderr

@@ -153,7 +153,7 @@ def test_a_call_that_was_made_is_put_again_only_for_a_second_time(session: LiveS
     look_up(session)
     again = session.decide("refund", small)
     assert again.feedback.startswith("Done (refund)")
-    assert "Only if the user wants it done a second time: show the user the text below" in again.feedback
+    assert "Only if the user wants this done a second time: show the user the text below" in again.feedback
 
 
 def test_a_call_that_may_have_run_is_said_to_have(session: LiveSession) -> None:

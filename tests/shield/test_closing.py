@@ -60,12 +60,12 @@ def test_a_turn_with_one_id_twice_is_not_begun(has_log: bool, tmp_path: Path) ->
         session = shield.session("c")
         looked_up(session, "get_order", REFUND, ORDER)
         before = session.trajectory().events
-        with pytest.raises(BylawError, match="two calls of the turn have the id `a`"):
+        with pytest.raises(BylawError, match="two calls in the turn have the id `a`"):
             session.decide_turn("x", [("refund", REFUND, "a"), ("get_order", REFUND, "a")])
         assert session.trajectory().events == before
         session.decide("get_order", REFUND, id="b")
         waiting = session.trajectory().events
-        with pytest.raises(BylawError, match="a call `b` still waits"):
+        with pytest.raises(BylawError, match="call `b` is still waiting"):
             session.decide_turn("", [("refund", REFUND, "a"), ("get_order", REFUND, "b")])
         assert [event for event in session.trajectory().events if event not in waiting] == []
 
@@ -89,5 +89,5 @@ def test_a_name_of_a_context_that_the_pack_does_not_declare_is_told_once(caplog:
         for _ in range(2):
             shield.session("c", context={"manger": True}).user("hello")
     assert [record.getMessage() for record in caplog.records if "manger" in record.getMessage()] == [
-        f"{shield.pack.name}: the context names `manger`, which the pack does not declare; is `manager` meant?"
+        f"{shield.pack.name}: the context contains `manger`, but the pack does not declare it; did you mean `manager`?"
     ]

@@ -193,11 +193,11 @@ def test_odd_arguments_are_refused_and_the_session_goes_on(arguments: Any) -> No
     decision = session.decide("refund", arguments)
     assert (decision.answer, decision.allowed) == ("deny", False)
     assert decision.feedback
-    with pytest.raises(BylawError, match="a tool's name is a text"):
+    with pytest.raises(BylawError, match="the tool name must be a string"):
         session.decide(None, {})  # type: ignore[arg-type]
     looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
     assert session.decide("refund", {"order_id": "7"}).allowed
-    with pytest.raises(BylawError, match="not plain data"):
+    with pytest.raises(BylawError, match="not valid JSON data"):
         session.result(object())
     session.result("refunded")
 
@@ -283,7 +283,7 @@ def test_a_fault_of_the_shield_itself_is_no_allow(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(grounds, "_GuardGrounds", fail)
     decision = Shield(shop()).session().decide("refund", {"order_id": "7"})
     assert (decision.answer, decision.allowed) == ("deny", False)
-    assert "a fault of the shield itself." in decision.feedback
+    assert "an internal error in the shield." in decision.feedback
     assert "RuntimeError: out of order" not in decision.feedback
     assert "RuntimeError: out of order" in decision.for_person
 

@@ -16,24 +16,24 @@ from tests.shield.scenes import shop
 ORDER = {"order_id": "7"}
 SHOWN = {"order_id": "7", "returned": True}
 WRONG: dict[str, Callable[[LiveSession], object]] = {
-    "a time is seconds": lambda s: s.user("hi", time="2026-01-01"),  # type: ignore[arg-type]
-    "a time is seconds since 1970, not `bool`": lambda s: s.agent("hi", time=True),
+    "a time must be in seconds": lambda s: s.user("hi", time="2026-01-01"),  # type: ignore[arg-type]
+    "a time must be in seconds since 1970, not `bool`": lambda s: s.agent("hi", time=True),
     "is not a time in seconds": lambda s: s.user("hi", time=float("nan")),
     "milliseconds": lambda s: s.decide("refund", ORDER, time=1_700_000_000_000_000.0),
-    "what the user said is a text, not `bytes`": lambda s: s.user(b"x"),  # type: ignore[arg-type]
-    "what the user said is a text, not `NoneType`": lambda s: s.user(None),  # type: ignore[arg-type]
-    "what the agent said is a text": lambda s: s.agent(None),  # type: ignore[arg-type]
-    "not `str`; give": lambda s: s.result(SHOWN, time="x"),  # type: ignore[arg-type]
-    "`error` is true or false": lambda s: s.result(SHOWN, error="yes"),  # type: ignore[arg-type]
-    "`captured` is true or false": lambda s: s.result(SHOWN, captured="no"),  # type: ignore[arg-type]
-    "the id of a call is a text": lambda s: s.decide("refund", ORDER, id=5),  # type: ignore[arg-type]
-    "id of a call is a text, not `int`": lambda s: s.result(SHOWN, id=5),  # type: ignore[arg-type]
-    "a tool's name is empty": lambda s: s.decide("", {}),
-    "a tool's name is a text, not `NoneType`": lambda s: s.decide(None, {}),  # type: ignore[arg-type]
-    "agent said is a text, not `NoneType`": lambda s: s.decide_turn(None, [("refund", ORDER)]),  # type: ignore[arg-type]
-    "a call of a turn is": lambda s: s.decide_turn("x", [("refund",)]),  # type: ignore[list-item]
-    "calls are a list": lambda s: s.decide_turn("x", "refund"),  # type: ignore[arg-type]
-    "messages are a list": lambda s: s.messages(None),  # type: ignore[arg-type]
+    "the user's message must be a string, not `bytes`": lambda s: s.user(b"x"),  # type: ignore[arg-type]
+    "the user's message must be a string, not `NoneType`": lambda s: s.user(None),  # type: ignore[arg-type]
+    "the agent's message must be a string": lambda s: s.agent(None),  # type: ignore[arg-type]
+    "not `str`; use": lambda s: s.result(SHOWN, time="x"),  # type: ignore[arg-type]
+    "`error` must be true or false": lambda s: s.result(SHOWN, error="yes"),  # type: ignore[arg-type]
+    "`captured` must be true or false": lambda s: s.result(SHOWN, captured="no"),  # type: ignore[arg-type]
+    "the id of a call must be a string": lambda s: s.decide("refund", ORDER, id=5),  # type: ignore[arg-type]
+    "id of a call must be a string, not `int`": lambda s: s.result(SHOWN, id=5),  # type: ignore[arg-type]
+    "the tool name is empty": lambda s: s.decide("", {}),
+    "the tool name must be a string, not `NoneType`": lambda s: s.decide(None, {}),  # type: ignore[arg-type]
+    "agent's message must be a string, not `NoneType`": lambda s: s.decide_turn(None, [("refund", ORDER)]),  # type: ignore[arg-type]
+    "a call in a turn must be": lambda s: s.decide_turn("x", [("refund",)]),  # type: ignore[list-item]
+    "calls must be a list": lambda s: s.decide_turn("x", "refund"),  # type: ignore[arg-type]
+    "messages must be a list": lambda s: s.messages(None),  # type: ignore[arg-type]
 }
 
 
@@ -62,9 +62,9 @@ def test_a_session_is_opened_with_what_it_takes(given: dict[str, Any]) -> None:
 def test_no_turn_begins_inside_a_turn() -> None:
     session = Shield(shop()).session()
     with session.turn("Let me see."):
-        with pytest.raises(UsageError, match="it must end before another begins"):
+        with pytest.raises(UsageError, match="so a new turn cannot begin"):
             session.decide_turn("And this.", [("get_order", ORDER)])
-        with pytest.raises(UsageError, match="it must end before another begins"):
+        with pytest.raises(UsageError, match="so a new turn cannot begin"):
             asyncio.run(session.decide_turn_async("And this.", [("get_order", ORDER)]))
         assert session.decide("get_order", ORDER).allowed
         session.result(SHOWN)
@@ -77,7 +77,7 @@ def test_a_result_without_an_id_is_not_taken_for_one_of_several_calls() -> None:
     with session.turn():
         assert session.decide("get_order", {"order_id": "7"}, id="a").allowed
         assert session.decide("get_order", {"order_id": "8"}, id="b").allowed
-        with pytest.raises(UsageError, match="several calls of `get_order` wait"):
+        with pytest.raises(UsageError, match="several calls of `get_order` are waiting"):
             session.result({"returned": True})
         session.result({"returned": True}, id="b")
         session.result({"returned": False}, id="a")

@@ -29,7 +29,7 @@ DESK = {
 
 
 def test_the_id_of_a_conversation_is_a_text() -> None:
-    with pytest.raises(UsageError, match="is a text, not `int`"):
+    with pytest.raises(UsageError, match="must be a string, not `int`"):
         Shield(shop()).session(5)  # type: ignore[arg-type]
 
 
@@ -153,11 +153,11 @@ def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_p
     assert listed.returncode == 1
     assert listed.stdout.count("do not trust this entry") == 2
     assert "no entry requests it" in listed.stdout
-    assert "according to the log it is waiting" in listed.stdout
+    assert "according to the log, it is waiting" in listed.stdout
     verified = bylaw(tmp_path, "log", "verify", "--log", file)
     assert (verified.returncode, verified.stdout.count("contradicts the log")) == (1, 2)
     shown = msgspec.json.decode(bylaw(tmp_path, "log", "approvals", "--all", "--json", "--log", file).stdout)
-    assert {each["fault"] for each in shown} == {"no entry requests it", "according to the log it is waiting"}
+    assert {each["fault"] for each in shown} == {"no entry requests it", "according to the log, it is waiting"}
 
 
 def test_a_fixed_conversation_that_the_log_knows_is_said_to_go_on(tmp_path: Path) -> None:

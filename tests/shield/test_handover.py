@@ -93,7 +93,7 @@ def test_without_leave_of_the_pack_another_principal_is_refused(tmp_path: Path) 
     with desk(tmp_path) as shield:
         session = shield.session("c", context=CUSTOMER)
         look_up(session)
-        with pytest.raises(UsageError, match="opened with another context"):
+        with pytest.raises(UsageError, match="opened with a different context"):
             session.vouch(OTHER)
 
 

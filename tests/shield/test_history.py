@@ -72,7 +72,7 @@ def test_a_log_that_counts_otherwise_is_told_as_such_and_not_tried_again_and_aga
         connection.execute("UPDATE conversations SET length = 1")
     with Shield(shop(), log=where) as shield:
         for session in (shield.session("c"), shield.session("c")):
-            with pytest.raises(LogError, match="`c` is not whole: 3 entries of it are there"):
+            with pytest.raises(LogError, match="`c` is incomplete: it has 3 entries"):
                 session.decide("refund", {"order_id": "7"})
 
 
@@ -95,7 +95,7 @@ def test_nobody_decides_in_a_conversation_whose_end_was_taken_out(way: str, othe
     with sqlite3.connect(where) as connection:
         connection.execute(f"{way} WHERE conversation = 'c' AND position >= ?", (kept,))
         connection.execute("UPDATE conversations SET length = ? WHERE name = 'c'", (kept,))
-    with Shield(shop(tools_yaml=tools), log=where) as shield, pytest.raises(LogError, match="is not whole"):
+    with Shield(shop(tools_yaml=tools), log=where) as shield, pytest.raises(LogError, match="is incomplete"):
         # By what stands there now nothing was refunded.
         shield.session("c").decide("refund", {"order_id": "7"})
 
@@ -189,7 +189,7 @@ def test_what_the_host_vouched_for_does_not_change(where: str) -> None:
     with Shield(shop(), log=where) as shield:
         with shield.session("c", context={"caller": "P1"}) as session:
             session.user("Hello.")
-        with pytest.raises(BylawError, match="another context"):
+        with pytest.raises(BylawError, match="a different context"):
             shield.session("c", context={"caller": "P2"}).user("Hello.")
         shield.session("c").user("Hello.")
 

@@ -87,7 +87,7 @@ def value_of(schema: Any) -> Any:
 def test_where_only_a_card_counts_no_sentence_is_given() -> None:
     found = told(pack(rules=("consented: told", "consented: card")))
     assert all(each.needs_card and not each.questions for each in found.values())
-    assert "Call without asking; the answer holds a card." in Shield(pack(rules=("told", "card"))).instructions()
+    assert "Call without asking; the answer contains a card." in Shield(pack(rules=("told", "card"))).instructions()
 
 
 def test_what_the_user_asked_for_needs_no_question() -> None:

@@ -77,7 +77,7 @@ def test_a_limit_counts_over_conversations_and_per_customer(where: str) -> None:
         session = looked_up(shield, "c")
         refused = session.decide("refund", REFUND)
         assert (refused.answer, refused.policies) == ("deny", ("few-refunds",))
-        assert "3 of 3 were made in the last hour (per signed in as)" in refused.feedback
+        assert "3 of 3 calls were made in the last hour (per `signed_in_as`)" in refused.feedback
         assert 'The policy says: "At most three refunds an hour are made for one customer."' in refused.feedback
         assert verify(log.journal.store, "default").faults == ()
 
@@ -99,7 +99,7 @@ def test_who_may_be_the_same_is_counted_apart_and_asked_about(one: str, other: s
         assert refunds(shield, "b", other)
         assert refunds(shield, "c", one)
         asked = looked_up(shield, "d", other).decide("refund", REFUND)
-        assert (asked.answer, "may be for the same signed in as" in asked.grounds[0].because) == ("ask", True)
+        assert (asked.answer, "may count for the same `signed_in_as`" in asked.grounds[0].because) == ("ask", True)
         assert refunds(shield, "e", "AC23")
 
 
@@ -229,7 +229,7 @@ def test_beyond_a_limit_that_asks_a_person_may_say_yes_once(tmp_path: Path) -> N
         session = looked_up(shield, "b")
         asked = session.decide("refund", REFUND)
         assert (asked.answer, asked.allowed) == ("ask", False)
-        assert "should one more be made now?" in asked.for_person
+        assert "Should one more call be made now?" in asked.for_person
         log.approve(asked.approval, by="ann")
         assert session.decide("refund", REFUND).allowed
         session.result({"refunded": "5.00"})
@@ -271,11 +271,11 @@ def test_what_cannot_be_counted_is_asked_and_never_allowed(tmp_path: Path) -> No
     with Shield(pack()) as shield:
         decision = looked_up(shield, "").decide("refund", REFUND)
         assert (decision.answer, decision.allowed) == ("ask", False)
-        assert "cannot be counted: the shield keeps no log" in decision.feedback
+        assert "cannot be counted: the shield has no log" in decision.feedback
     with Log(str(tmp_path / "log.db")) as log, Shield(pack(), log=log) as shield:
         decision = looked_up(shield, "a", customer="").decide("refund", REFUND)
         assert (decision.answer, decision.allowed) == ("ask", False)
-        assert "cannot tell whom it counts for (per signed in as)" in decision.feedback
+        assert "`signed_in_as` is unknown" in decision.feedback
 
 
 def test_a_count_that_was_tampered_with_is_seen(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_count_that_was_tampered_with_is_seen(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("DELETE FROM uses")
     with Log(path) as log:
-        assert any("are counted against limits" in fault for fault in verify(log.journal.store, "default").faults)
+        assert any("count against limits" in fault for fault in verify(log.journal.store, "default").faults)
 
 
 def test_a_coroutine_counts_too(where: str) -> None:

@@ -61,7 +61,7 @@ def test_a_look_up_that_failed_may_be_tried_again(clinic: Shield) -> None:
     looked_up(session, "get_membership", {"membership_id": "M878"}, "Error: the service is down")
     decision = session.decide("cancel_appointment", CANCEL)
     assert [(each.tool, each.arguments) for each in decision.retries] == [("get_membership", {"membership_id": "M878"})]
-    assert "try it again, and ask if it fails again: get_membership(membership_id=M878)." in decision.feedback
+    assert "Try it again: get_membership(membership_id=M878). If it fails again, ask." in decision.feedback
     session.result(decision.feedback)
     looked_up(session, "get_membership", {"membership_id": "M878"}, {"membership_id": "M878", "tier": "gold"})
     assert session.decide("cancel_appointment", CANCEL).allowed

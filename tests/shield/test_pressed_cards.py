@@ -87,7 +87,7 @@ def test_an_answer_that_is_older_than_the_users_words_is_refused(shield: Shield)
     session, card = begun(shield)
     assert card.expires is not None
     session.user("No, forget it.", time=card.expires - 1)
-    with pytest.raises(UsageError, match="was answered before the user's last words"):
+    with pytest.raises(UsageError, match="was answered before the user's last message"):
         session.confirm(card, True, at=card.expires - 5)
     assert not ask(session).allowed
 
@@ -98,7 +98,7 @@ def test_a_press_does_not_undo_a_no_that_the_user_wrote(shield: Shield, said: st
     session.agent(card.text)
     session.user(said)
     clock.now += 5
-    with pytest.raises(UsageError, match="the user has said no since"):
+    with pytest.raises(UsageError, match="the user said no after"):
         session.confirm(card, True, at=clock.now, after=session.position)
     assert not ask(session).allowed
 
@@ -110,7 +110,7 @@ OTHERS = ["Not like this", "I refuse", "Cancel that", "Undo", "What is the fee?"
 def test_any_other_message_cancels_a_later_press(shield: Shield, said: str) -> None:
     session, card = begun(shield)
     session.user(said)
-    with pytest.raises(UsageError, match="the user has written something else since"):
+    with pytest.raises(UsageError, match="the user wrote something else after"):
         session.confirm(card, True, by="button")
     assert not ask(session).allowed
 
@@ -135,12 +135,12 @@ def test_a_press_counts_after_another_message_that_the_user_had_seen(shield: Shi
 @pytest.mark.parametrize(
     ("at", "after", "why"),
     [
-        (5, None, "has written something else"),
-        (None, 3, "has written something else"),
-        (5, 1, "before the user's last words"),
-        (5, 9, "the conversation has 3 messages"),
+        (5, None, "wrote something else"),
+        (None, 3, "wrote something else"),
+        (5, 1, "before the user's last message"),
+        (5, 9, "the conversation has only 3 messages"),
         (99, 3, "in the future"),
-        (-5, 3, "before the user's last words"),
+        (-5, 3, "before the user's last message"),
     ],
 )
 def test_a_late_press_with_a_missing_future_or_contradictory_time_or_position_does_not_count(
@@ -171,7 +171,7 @@ def test_after_a_no_in_words_the_card_is_another_and_a_late_press_on_the_first_i
     session.user("I want the transfer after all.")
     other = card_of(ask(session))
     assert other.id != card.id
-    with pytest.raises(UsageError, match="the user has said no since"):
+    with pytest.raises(UsageError, match="the user said no after"):
         session.confirm(card, True)
     assert not ask(session).allowed
     session.confirm(other, True)

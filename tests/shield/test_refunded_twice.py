@@ -173,5 +173,5 @@ def test_what_a_look_up_did_not_show_is_told_as_it_is(shown: Any, told: str) -> 
     session.result(shown)
     decision = session.decide("refund", REFUND[1])
     assert not decision.allowed
-    assert "nothing you have looked up shows Invoice[I1].paid" in decision.feedback
+    assert "you have not seen Invoice[I1].paid" in decision.feedback
     assert verdicts(PACK, session.trajectory()).calls[-1].policies[0].because == told

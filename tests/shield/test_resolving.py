@@ -104,7 +104,7 @@ def test_the_user_is_asked_once_the_look_ups_are_made() -> None:
 
 @pytest.mark.parametrize("postures", [LIVE, SHOW])
 def test_it_needs_tools(postures: Postures) -> None:
-    with pytest.raises(BylawError, match=f"`resolve: {postures.resolve}` needs the host's tools"):
+    with pytest.raises(BylawError, match=f"`resolve: {postures.resolve}` needs access to the host's tools"):
         Shield(shop(), postures=postures)
 
 
@@ -117,7 +117,7 @@ def test_what_is_shown_lets_the_call_made_again_run_as_no_near_miss(tmp_path: Pa
     assert (first.answer, first.allowed) == ("look_up", False)
     told = str(first.feedback).splitlines()
     assert told[-2:] == [
-        "This was looked up for you. Make the call again if what you see allows it.",
+        "This was looked up for you. Make the call again if the result allows it.",
         'get_order(order_id=7): {"order_id":"7","returned":true}',
     ]
     session.result(first.feedback, id="a")

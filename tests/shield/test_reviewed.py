@@ -132,7 +132,7 @@ def test_a_write_that_only_rejected_policies_bind_is_asked_about_like_any_that_n
     decision = session.decide("refund", {"order_id": "7"})
     assert (decision.answer, decision.allowed, decision.unguarded) == ("ask", False, True)
     assert [each.because for each in decision.grounds if each.kind == "unguarded"] == [
-        "no policy says whether this may be done"
+        "no policy says whether this is allowed"
     ]
 
 
@@ -163,4 +163,4 @@ def test_a_shield_warns_of_a_clock_that_stands_still(by_hand: Path, caplog: pyte
     path.write_text(path.read_text() + "now: 2025-05-12T09:00:00\n")
     with caplog.at_level(logging.WARNING, logger="bylaw"):
         Shield(by_hand)
-    assert "its clock stands still at 2025-05-12T09:00:00" in caplog.text
+    assert "`now:` in pack.yaml fixes the clock at 2025-05-12T09:00:00" in caplog.text

@@ -92,8 +92,8 @@ def test_a_stop_that_asks_lets_a_person_make_exceptions_and_only_for_itself(tmp_
         session = agreed(shield)
         asked = session.decide("extend_rental", EXTEND)
         assert (asked.answer, asked.allowed) == ("ask", False)
-        assert f"waits for them as `{asked.approval}`" in asked.feedback
-        assert "should this call be made nevertheless?" in asked.for_person
+        assert f"The request is `{asked.approval}`" in asked.feedback
+        assert "Should this call be made anyway?" in asked.for_person
         log.approve(asked.approval, by="bo")
         log.stop("tool", "extend_rental", by="cy", reason="odder", until=time.time() + HOUR, answer="ask")
         again = session.decide("extend_rental", EXTEND)
@@ -132,7 +132,7 @@ def test_a_persons_no_holds_when_the_stop_is_lifted(lifted: str, keeps_history: 
             log.lift(stop.id, by="bo")
         after = decided()
         assert (after.answer, after.allowed, after.approval) == ("deny", False, waits.approval)
-        assert "a person said no: not this one" in after.feedback
+        assert "a reviewer rejected this call: not this one" in after.feedback
         # Another call is none that they said no to.
         assert agreed(shield, "other").decide("extend_rental", EXTEND).allowed
 

@@ -35,7 +35,7 @@ def test_a_person_stands_in_where_the_pack_lets_one_and_the_log_says_so(tmp_path
         assert (asked.answer, asked.allowed) == ("ask", False)
         assert asked.approval
         assert "Ask the user" not in asked.feedback
-        assert f"waits for them as `{asked.approval}`" in asked.feedback
+        assert f"The request is `{asked.approval}`" in asked.feedback
         shield.log.approve(asked.approval, by="lena")
         talk.unheard()
         allowed = talk.decide("extend_rental", EXTEND)

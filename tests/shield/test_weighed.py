@@ -130,7 +130,7 @@ def test_above_a_threshold_of_its_own_no_write_is_allowed_for_breaking_nothing()
         session.user("yes")
         decision = session.decide("close", {"account": "A"})
         assert (decision.answer, decision.interval) == ("deny", (0.0, 0.0))
-        assert "it needs +0.20" in decision.feedback
+        assert "it needs at least +0.20" in decision.feedback
         session.user("yes, urgent")
         assert session.decide("pay", {"account": "A", "amount": 5}).allowed
 

@@ -28,7 +28,7 @@ BUGS = (
         "if taken[self._address] > limits.connections:", "if False:",
         "service/test_doors.py"),
     Bug("a slow body is waited for without end", "service/doors.py",
-        'self._expect(limits.body_seconds, "the body of the request did not arrive in time")', "self._stop()",
+        'self._expect(limits.body_seconds, "the request body did not arrive in time")', "self._stop()",
         "service/test_doors.py"),
     Bug("an event that says two things says the first", "service/request.py",
         "        if len(said) != 1:\n", "        if not said:\n",

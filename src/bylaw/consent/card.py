@@ -281,13 +281,13 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
     if left := [name for name in what_matters(samples, terms) if name in tool.required and name not in slots]:
-        return f"it lacks {', '.join(f'`{name}`' for name in left)}"
+        return f"it does not name {', '.join(f'`{name}`' for name in left)}"
     nested = [
         name
         for name in slots
         if kinds[name].get("type") == "object" or _record(kinds[name].get("items")).get("type") in ("object", "array")
     ]
-    return f"`{nested[0]}` is a record, which a sentence cannot say: use cards" if nested else ""
+    return f"`{nested[0]}` is an object, which a sentence cannot express; use cards" if nested else ""
 
 
 @lru_cache(maxsize=4096)

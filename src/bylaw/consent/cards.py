@@ -119,15 +119,15 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
         return ""
     said = events[others[-1]]
     if any(_answer_in(events[at], words) == "no" for at in others):
-        return f"the user has said no since card `{answer.card}` was shown"
+        return f"the user said no after card `{answer.card}` was shown"
     if answer.after is None:
-        return f"the user has written something else since card `{answer.card}` was shown"
+        return f"the user wrote something else after card `{answer.card}` was shown"
     if answer.after > len(messages):
-        return f"`after` is {answer.after}, and the conversation has {len(messages)} messages"
+        return f"`after` is {answer.after}, but the conversation has only {len(messages)} messages"
     if answer.after <= messages.index(others[-1]):
-        return f"card `{answer.card}` was answered before the user's last words"
+        return f"card `{answer.card}` was answered before the user's last message"
     if time is not None and said.time is not None and time < said.time:
-        return f"`at` is before message {answer.after}, which the user had seen"
+        return f"`at` is earlier than message {answer.after}, which the user had already seen"
     return ""
 
 

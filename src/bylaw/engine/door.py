@@ -46,21 +46,23 @@ def writable(text: str) -> str:
 def text(given: Any, what: str) -> str:
     """Check that the value is text, and make it encodable."""
     if not isinstance(given, str):
-        raise UsageError(f"{what} is a text, not `{type(given).__name__}`")
+        raise UsageError(f"{what} must be a string, not `{type(given).__name__}`")
     return writable(given)
 
 
 def tool_name(given: Any) -> str:
     """Check the name of a tool."""
     if given == "":
-        raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
-    return text(given, "a tool's name")
+        raise UsageError("the tool name is empty", hint="use the name in the tool catalogue")
+    return text(given, "the tool name")
 
 
 def seconds(given: Any) -> float:
     """Check a time in seconds since 1970."""
     if isinstance(given, bool) or not isinstance(given, int | float):
-        raise UsageError(f"a time is seconds since 1970, not `{type(given).__name__}`", hint="give `time.time()`")
+        raise UsageError(
+            f"a time must be in seconds since 1970, not `{type(given).__name__}`", hint="use `time.time()`"
+        )
     if not EARLIEST <= given <= LATEST:
         raise UsageError(f"`{given}` is not a time in seconds since 1970", hint="are these milliseconds?")
     return float(given)
@@ -69,7 +71,7 @@ def seconds(given: Any) -> float:
 def position(given: Any) -> int:
     """Check a number of messages in a conversation."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise UsageError("`after` is the number of messages that the user had seen", hint="give `session.position`")
+        raise UsageError("`after` must be the number of messages that the user had seen", hint="use `session.position`")
     return given
 
 
@@ -81,21 +83,21 @@ def moment(given: Any, clock: Callable[[], float]) -> float:
 def yes_or_no(given: Any, what: str) -> bool:
     """Check for a real boolean, not just a truthy or falsy value."""
     if not isinstance(given, bool):
-        raise UsageError(f"{what} is true or false, not `{type(given).__name__}`")
+        raise UsageError(f"{what} must be true or false, not `{type(given).__name__}`")
     return given
 
 
 def calls(given: Any) -> Sequence[tuple[Any, ...]]:
     """Check the calls of one turn: tuples of tool, arguments and an optional id."""
     if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
-        raise UsageError(f"calls are a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
+        raise UsageError(f"calls must be a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
     found = list(cast(Sequence[Any], given))
     for each in found:
         if not isinstance(each, tuple | list) or len(cast(Sequence[Any], each)) not in (2, 3):
-            raise UsageError("a call of a turn is `(tool, arguments)` or `(tool, arguments, id)`", hint=_CALLS)
+            raise UsageError("a call in a turn must be `(tool, arguments)` or `(tool, arguments, id)`", hint=_CALLS)
     ids = [each[2] for each in found if len(each) == 3 and each[2]]
     if twice := next((id for place, id in enumerate(ids) if id in ids[:place]), ""):
-        raise UsageError(f"two calls of the turn have the id `{twice}`", hint="give each call an id of its own")
+        raise UsageError(f"two calls in the turn have the id `{twice}`", hint="give each call its own id")
     return [tuple(each) for each in found]
 
 
@@ -103,7 +105,7 @@ def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
     """Raise if one of these ids belongs to a call that still waits for its result."""
     open_ids = {call.id for call in waiting if call.id}
     if taken := next((id for id in ids if id in open_ids), ""):
-        raise UsageError(f"a call `{taken}` still waits for its result", hint="give each call an id of its own")
+        raise UsageError(f"call `{taken}` is still waiting for its result", hint="give each call its own id")
 
 
 def messages(given: Any) -> list[Any]:
@@ -111,7 +113,7 @@ def messages(given: Any) -> list[Any]:
     if type(given) is list:
         return cast("list[Any]", given).copy()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
-        raise UsageError(f"messages are a list, not `{type(cast(object, given)).__name__}`")
+        raise UsageError(f"messages must be a list, not `{type(cast(object, given)).__name__}`")
     return list(cast(Sequence[Any], given))
 
 
@@ -125,7 +127,7 @@ def postures(given: Any, pack: Pack) -> Postures:
     unknown = [f"policy `{name}`" for name in found.policies if name not in pack.policies]
     unknown += [f"tool `{name}`" for name in found.tools if name not in pack.schema.tools]
     if unknown:
-        raise ManifestError(f"`postures` names {', '.join(unknown)}, which `{pack.name}` does not have")
+        raise ManifestError(f"`postures` names {', '.join(unknown)}, not found in pack `{pack.name}`")
     return found
 
 
@@ -135,19 +137,21 @@ def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
     for call in open_calls[1:]:
         first = open_calls[0]
         if call.tool != first.tool:
-            hint = "give each call an `id`, and its result the same; or say of which `tool` the result is"
+            hint = "give each call an `id` and its result the same `id`, or name the result's `tool`"
             names = f"`{first.tool}` and `{call.tool}`"
-            raise UsageError(f"calls of {names} wait for a result, and this one has no id", hint=hint)
+            raise UsageError(f"calls of {names} are waiting for results, but this result has no id", hint=hint)
         if call.arguments != first.arguments:
-            hint = "give each call an `id`, and its result the same"
-            raise UsageError(f"several calls of `{call.tool}` wait for a result, and this one has no id", hint=hint)
+            hint = "give each call an `id`, and its result the same `id`"
+            raise UsageError(
+                f"several calls of `{call.tool}` are waiting for results, but this result has no id", hint=hint
+            )
 
 
 def context(given: Any) -> Mapping[str, Any] | None:
     """Check a host's context and return it by name."""
     if given is not None and not isinstance(given, Mapping):
-        hint = 'give names with values, such as `{"signed_in_as": "C1"}`'
-        raise UsageError(f"a context is a mapping, not `{type(given).__name__}`", hint=hint)
+        hint = 'pass names with values, such as `{"signed_in_as": "C1"}`'
+        raise UsageError(f"the context must be a mapping, not `{type(given).__name__}`", hint=hint)
     return None if given is None else copied(cast("Mapping[str, Any]", given))
 
 
@@ -171,11 +175,11 @@ def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
         elif isinstance(arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             plain = cast("dict[str, Any]", msgspec.to_builtins(dict(arguments), str_keys=True))
         else:
-            return {}, f"arguments are not an object but `{type(arguments).__name__}`"
+            return {}, f"arguments must be an object, not `{type(arguments).__name__}`"
         refuse_deep(_encode(plain))
         return plain, fault
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        return {}, f"arguments are not plain data: {error}"
+        return {}, f"arguments are not valid JSON data: {error}"
 
 
 def as_content(content: Any) -> Any:
@@ -185,14 +189,14 @@ def as_content(content: Any) -> Any:
     try:
         return msgspec.Raw(refuse_deep(_encode(content)))
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise UsageError(f"the result is not plain data: {error}", hint="give text, or what JSON can hold") from error
+        raise UsageError(f"the result is not valid JSON data: {error}", hint="report text or JSON data") from error
 
 
 class AnotherPrincipal(UsageError):
     def __init__(self, conversation: str) -> None:
         super().__init__(
-            f"conversation `{conversation}` was opened with another context, by somebody else as far as it tells",
-            hint="open a new conversation, or leave `context` out",
+            f"conversation `{conversation}` was opened with a different context, so it may belong to another principal",
+            hint="open a new conversation, or omit `context`",
         )
 
 
@@ -232,8 +236,8 @@ def warn_of_model(pack: Pack) -> None:
         _told.add((pack.digest, "model"))
         names = ", ".join(f"`{name}`" for name in silent)
         _logger.warning(
-            "%s: since 0.2 a model does not settle %s live, and the user is asked; write `model: may settle` beside "
-            "`consented: told` to let it, or `model: never` to leave it so",
+            "%s: since 0.2, a model no longer settles %s in live conversations. The user is asked instead. To let a "
+            "model settle it, write `model: may settle` next to `consented: told`; to keep it so, `model: never`",
             pack.name,
             names,
         )
@@ -250,7 +254,7 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
             continue
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
-        hint = f"; is `{close[0]}` meant?" if close else ""
+        hint = f"; did you mean `{close[0]}`?" if close else ""
         # Hosts may pass on untrusted names, and this is printed on a terminal.
         shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
-        _logger.warning("%s: the context names `%s`, which the pack does not declare%s", pack.name, shown, hint)
+        _logger.warning("%s: the context contains `%s`, but the pack does not declare it%s", pack.name, shown, hint)

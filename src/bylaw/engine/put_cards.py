@@ -153,7 +153,7 @@ class PutCards:
         """Raise if an approval may be older than the user's last message."""
         events, again = self._script.events, "let the agent make its call again and show the user the new card"
         if time is not None and self._is_spoken_after(time):
-            raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
+            raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
         fault = self._session.values.press_fault(events, answer, time)
         if not fault and time is None:
             # Only a timestamp can show which of the two came first.

@@ -130,7 +130,7 @@ class Log(Reading):
         found = self.extent(tenant, RECENT)
         is_whole = found.recent == min(RECENT, found.last) and found.without_conversation == removed
         if not is_whole and (gap := self.gap(tenant, RECENT)):
-            raise LogError(f"`{self.name}` is not whole: {gap}", hint="see `bylaw log verify`")
+            raise LogError(f"`{self.name}` is incomplete: {gap}", hint="see `bylaw log verify`")
         self._looked[tenant] = now, found.without_conversation
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
@@ -199,13 +199,14 @@ class Log(Reading):
             raise UsageError("a stop needs a reason, which agents and reviewers will read", hint="give `reason`")
         if what not in get_args(Target) or answer not in ("ask", "deny"):
             raise UsageError(
-                f"`{what}` with `{answer}` is not a valid stop", hint="agent, tool, policy or all; ask or deny"
+                f"`{what}` with `{answer}` is not a valid stop",
+                hint="use `agent`, `tool`, `policy` or `all`, with `ask` or `deny`",
             )
         if bool(name.strip()) != (what != "all"):
             hint = "name the agent, the tool or the policy; `all` has no name"
-            raise UsageError(f"a stop of `{what}` {'needs a name' if not name else 'has no name'}", hint=hint)
+            raise UsageError(f"a stop of `{what}` {'needs a name' if not name else 'cannot have a name'}", hint=hint)
         if len(reason) > WORDS or len(name) > WORDS or len(by) > WORDS:
-            raise UsageError(f"a reason or a name is longer than {WORDS} characters")
+            raise UsageError(f"the reason or the name is longer than {WORDS} characters")
         name, now = name.strip(), time.time()
         if not now < until <= now + LONGEST:
             hint = "anything longer than a year belongs in the pack"
@@ -242,7 +243,7 @@ class Log(Reading):
         """Withdraw an approval before its call runs. The call must then be approved again."""
         for asked in self._approval(tenant, id):
             if asked.status != "approved":
-                raise UsageError(f"approval `{id}` is {asked.status}, so there is nothing to withdraw")
+                raise UsageError(f"approval `{id}` is {asked.status}, so it cannot be withdrawn")
             (entry,) = self.append([draft(tenant, asked.conversation, Change(id, "expired", by, "withdrawn"))])
             if isinstance(entry, Conflict):
                 raise UsageError(entry.message)
@@ -252,10 +253,10 @@ class Log(Reading):
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
         """Record a person's statement in a conversation. It does not affect any decision."""
         if not given.by or not given.reason.strip():
-            hint = "give your name and your reason"
+            hint = "enter your name and a reason"
             raise UsageError("an attestation needs a name and a reason", hint=hint)
         if len(given.reason) > ATTESTED:
-            raise UsageError(f"a reason is longer than {ATTESTED} characters")
+            raise UsageError(f"the reason is longer than {ATTESTED} characters")
         (entry,) = self.append([Draft(tenant, conversation, "attestation", msgspec.json.encode(given))])
         if isinstance(entry, Conflict):
             raise UsageError(entry.message)

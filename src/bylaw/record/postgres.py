@@ -78,13 +78,13 @@ class PostgresConnection(Connection):
         try:
             psycopg: Any = import_module("psycopg")
         except ImportError as error:
-            raise MissingExtra("PostgreSQL needs psycopg", "postgres") from error
+            raise MissingExtra("a PostgreSQL log needs the package `psycopg`", "postgres") from error
         try:
             connection = _bounded_connection(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
         except (psycopg.Error, TimeoutError) as error:
             said = " ".join(str(error).split())
             hint = _password_hint(psycopg, self._address) if "no password supplied" in said else ""
-            raise UsageError(f"no database answers at `{self.name}`: {said}", hint=hint) from error
+            raise UsageError(f"no database responds at `{self.name}`: {said}", hint=hint) from error
         for name, value in SETTINGS.items():
             connection.execute(f"SET {name} = {value}")
         connection.execute(PLANS)
@@ -230,7 +230,7 @@ def _password_hint(psycopg: Any, address: str) -> str:
     try:
         is_open = bool(file.stat().st_mode & 0o077)
     except OSError:
-        return f"`{file}` cannot be found" if named else "give PGPASSWORD or PGPASSFILE"
+        return f"`{file}` cannot be found" if named else "set PGPASSWORD or PGPASSFILE"
     if is_open or not os.access(file, os.R_OK):
         return f"`{file}` must belong to the user who runs Bylaw ({os.getuid()}), with mode 600"
     return f"`{file}` has no line for this database and user"

@@ -63,7 +63,7 @@ class Reading:
         found = self._read(where, (tenant, name, after), settled=settled)
         if not found and not after and self._is_removed(tenant, name):
             raise self._fault(
-                f"conversation `{name}` was removed from the log", hint="start a conversation under another name"
+                f"conversation `{name}` was removed from the log", hint="start a conversation with a new name"
             )
         return found
 
@@ -208,7 +208,7 @@ class Reading:
             for first, last in removal.entries
         )
         return (
-            "entries were emptied, and no removal says so" if found.without_conversation != told + len(removals) else ""
+            "entries were emptied without a removal entry" if found.without_conversation != told + len(removals) else ""
         )
 
     def close(self) -> None:

@@ -92,7 +92,7 @@ class SqliteConnection(Connection):
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
             # Writes to a file that can no longer be opened are lost.
-            raise UsageError("the file was moved, removed or replaced while it was in use", hint="put it back")
+            raise UsageError("the file was moved, removed or replaced while it was in use", hint="restore the file")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
         for tenant, names in _by_tenant(conversations).items():

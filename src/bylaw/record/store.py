@@ -123,7 +123,7 @@ class _Batch:
         body, name = draft.body, draft.id or None
         if name is not None and (known := self._ids.get((tenant, name))) is not None:
             same = known.body == body and known.conversation == conversation and known.kind == kind
-            return known if same else Conflict(f"`{name}` already names another entry")
+            return known if same else Conflict(f"another entry already has the id `{name}`")
         place = (tenant, conversation)
         length = self._lengths.get(place, 0)
         if draft.position is not None and draft.position != length:

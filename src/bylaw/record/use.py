@@ -76,7 +76,7 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
             (draft.tenant, *use.names, time - use.within),
         )
         if cursor.fetchone()[0] >= use.most:
-            return f"no place is left under limit `{use.limit}`"
+            return f"limit `{use.limit}` has been reached"
     cursor.execute(
         "INSERT INTO uses (tenant, name, decision, conversation, time) VALUES (?,?,?,?,?)",
         (draft.tenant, use.name, use.decision, draft.conversation, time),

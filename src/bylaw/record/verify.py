@@ -64,7 +64,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
-            faults.append(f"the anchors up to entry {start} are not those of the fold")
+            faults.append(f"the anchors up to entry {start} do not match the folded part of the log")
         anchors = {number: each for number, each in anchors.items() if number > start}
     told: dict[str, Approval] = {}
     taken: dict[tuple[str, str], float] = {}
@@ -88,7 +88,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
             marks.update(removal.conversations)
         if entry.conversation is not None:
             if entry.position != lengths[entry.conversation] and entry.conversation != STOPS:
-                faults.append(f"entry {number} of conversation `{entry.conversation}` is out of place")
+                faults.append(f"entry {number} of conversation `{entry.conversation}` is in the wrong position")
             lengths[entry.conversation] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
             tell(told, entry)
@@ -97,13 +97,13 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
         link = entry.link
         found_head = found_head or link.hex() == head
         if (anchor := anchors.pop(number, None)) is not None and anchor.link != link.hex():
-            faults.append(f"entry {number} is not the one that was anchored at {anchor.when}: the log was replaced")
-    faults.extend(f"{_those(run)} emptied, and no signed removal says so" for run in runs(empty))
+            faults.append(f"entry {number} differs from the entry anchored at {anchor.when}: the log was replaced")
+    faults.extend(f"{_those(run)} emptied without a signed removal" for run in runs(empty))
     kept = store.heads().get(tenant)
     if kept is None and number:
-        faults.append(f"the log ends at entry {number}, but the count of what was written is missing")
+        faults.append(f"the log ends at entry {number}, but the number of written entries is missing")
     elif kept is not None and kept != (number, link):
-        faults.append(f"the log ends at entry {number}, but {kept[0]} were written")
+        faults.append(f"the log ends at entry {number}, but {kept[0]} entries were written")
     written = store.lengths(tenant)
     listed = {name for name in written if name.startswith(REMOVED)}
     folded = hash_marks(listed - marks) if fold is not None or listed != marks else ""
@@ -112,10 +112,10 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     faults.extend(_miscounted(lengths, {name: length for name, length in written.items() if name not in listed}))
     faults.extend(_misstated(store, tenant, told))
     if (counted := store.uses(tenant)) != taken:
-        faults.append(f"{len(counted)} calls are counted against limits; the log says {len(taken)}, or others")
+        faults.append(f"{len(counted)} calls count against limits, but the log shows {len(taken)} or different calls")
     if anchors:
         last = max(anchors.values(), key=lambda each: each.number)
-        were = f"{last.number} were there at {last.when}: it was cut off, or an old copy was put in its place"
+        were = f"it had {last.number} entries at {last.when}: it was cut off, or replaced by an old copy"
         faults.append(f"the log ends at entry {number}, but {were}")
     if not found_head:
         faults.append(f"no entry has the hash {head}: the log was cut off or replaced")
@@ -162,7 +162,7 @@ def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> lis
 def _faults(entry: Entry, before: bytes) -> list[str]:
     found: list[str] = []
     if link_of(before, entry.tenant, entry.number, repr(entry.time), entry.kind, entry.digest) != entry.link:
-        found.append(f"entry {entry.number} does not follow from the one before it")
+        found.append(f"entry {entry.number} does not follow from the previous entry")
     if is_altered(entry):
         found.append(f"entry {entry.number} was altered")
     return found
@@ -208,15 +208,15 @@ def _differs(row: Approval, told: Approval | None) -> str:
     if row.request != told.request or row.conversation != told.conversation:
         return "the log requests something else"
     if row.status != told.status:
-        return f"according to the log it is {told.status}"
+        return f"according to the log, it is {told.status}"
     if (row.asked, row.expires) != (told.asked, told.expires):
-        return "according to the log it was requested, or ended, at another time"
+        return "according to the log, it was requested, or ended, at another time"
     if row.answer is not None and (row.answer, row.answered) != (told.answer, told.answered):
         return "the log has a different answer"
     if row.answer is None and told.answer is not None and row.end is None:
         return "the log has an answer"
     if row.end is not None and (row.end != told.end or row.ended not in (0.0, told.ended)):
-        return "according to the log it ended differently, or at another time"
+        return "according to the log, it ended differently, or at another time"
     return ""
 
 
@@ -250,7 +250,7 @@ def read_anchors(path: Path) -> list[Anchor]:
             # A crash may have truncated the last line. The next anchor starts a new line.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
-                raise UsageError("is no anchor", place=f"{path}:{number}", hint=hint) from None
+                raise UsageError("is not an anchor", place=f"{path}:{number}", hint=hint) from None
     return found
 
 

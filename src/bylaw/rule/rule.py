@@ -99,7 +99,7 @@ class Limit(Struct, frozen=True):
     @property
     def whom(self) -> str:
         """Return the unit of counting in words."""
-        return self.per.rpartition(".")[2].replace("_", " ")
+        return f"`{self.per.rpartition('.')[2]}`"
 
 
 LintKind = Literal["contradictory", "trivial", "duplicate", "subsumed", "blocked", "no_value"]

@@ -89,7 +89,7 @@ STOPS = "/v1/stops"
 """Reviewers add and lift stops on this route. Any key of the tenant may list stops."""
 INSTRUCTIONS = "/v1/instructions"
 """Returns text for an agent's system prompt."""
-ELSEWHERE = "without keys, only local programs are served, under this machine's own name, and no web pages"
+ELSEWHERE = "without keys, the service answers only local programs that use this machine's own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -197,9 +197,9 @@ class Service:
     async def _answered(self, header: str, body: bytes | None, answer: Answer, role: Role | None) -> tuple[int, Any]:
         tenant = tenant_of(header, self._keys)
         if tenant is None:
-            return 401, Failure(Complaint("BY703", "no valid key: send one `Authorization: Bearer KEY`"))
+            return 401, Failure(Complaint("BY703", "no valid key; send it as `Authorization: Bearer KEY`"))
         if role is not None and not may(header, self._keys, role):
-            return 403, Failure(Complaint("BY703", f"this key may not do that: the role `{role}` is needed"))
+            return 403, Failure(Complaint("BY703", f"this key does not have the required role `{role}`"))
         if body is None:
             return 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
         try:
@@ -345,7 +345,7 @@ class Service:
 
     async def _configuration(self, request: Request) -> Response:
         if not self._url:
-            why = "the service does not know its public address: give `--public-url`"
+            why = "the service does not know its public address; start it with `--public-url`"
             return Response(_encode(Failure(Complaint("BY703", why))), 404, None, JSON)
         return Response(_encode(authzen.configuration(self._url)), media_type=JSON)
 
@@ -396,7 +396,7 @@ class _Post:
 
 def _few(requests: list[T]) -> list[T]:
     if len(requests) > MANY:
-        raise BadRequest(f"more than {MANY} requests in one")
+        raise BadRequest(f"more than {MANY} requests in one batch")
     return requests
 
 
@@ -429,5 +429,5 @@ async def _body(receive: Receive, largest: int) -> bytes | None:
 
 async def _not_here(request: Request, error: Exception) -> Response:
     status = int(getattr(error, "status_code", 404))
-    what = "no such page" if status == 404 else "this page does not take such a request"
+    what = "page not found" if status == 404 else "this page does not accept this method"
     return Response(_encode(Failure(Complaint("BY703", f"{what}; see /openapi.json"))), status, None, JSON)

@@ -199,7 +199,7 @@ class Desk:
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
-            return f"`{self.log.name}` has not been read for {PATIENCE:.0f} seconds"
+            return f"`{self.log.name}` could not be read for {PATIENCE:.0f} seconds"
         except BylawError as error:
             return str(error)
         return ""

@@ -50,7 +50,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             if taken[self._address] > limits.connections:
                 self._refuse(429, f"more than {limits.connections} connections from one client")
             else:
-                self._expect(limits.head_seconds, "the head of the request did not arrive in time")
+                self._expect(limits.head_seconds, "the request headers did not arrive in time")
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
@@ -63,7 +63,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             if self.transport.is_closing():
                 return
             if self._timer is None and self._is_in_head:
-                self._expect(limits.head_seconds, "the head of the request did not arrive in time")
+                self._expect(limits.head_seconds, "the request headers did not arrive in time")
             if self._is_in_head:
                 self._size += len(data)
             super().data_received(data)
@@ -87,7 +87,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._refuse_head()
                 raise _TooMuch
             self._is_in_head, self._size = False, 0
-            self._expect(limits.body_seconds, "the body of the request did not arrive in time")
+            self._expect(limits.body_seconds, "the request body did not arrive in time")
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
@@ -100,7 +100,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 super().send_400_response(msg)
 
         def _refuse_head(self) -> None:
-            self._refuse(431, f"the head of a request is limited to {limits.head:,} bytes and {limits.headers} headers")
+            self._refuse(431, f"request headers are limited to {limits.head:,} bytes and {limits.headers} headers")
 
         def _expect(self, seconds: float, why: str) -> None:
             self._stop()

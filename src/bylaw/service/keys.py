@@ -47,11 +47,11 @@ def hash_of(key: str) -> str:
 
 def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> str:
     """Return a key's line for a key file."""
-    for word, what in ((tenant, "a tenant"), (name or "nobody", "whoever holds a key")):
+    for word, what in ((tenant, "a tenant"), (name or "nobody", "a key's owner")):
         if not word or word.split() != [word] or not word.isprintable():
-            raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
+            raise UsageError(f"`{word}` is not a valid name for {what}", hint="use one word")
     if name and role == "decide":
-        raise UsageError("only a person's key can have a name", hint="give --approver, --reviewer or --viewer too")
+        raise UsageError("only a person's key can have a name", hint="add --approver, --reviewer or --viewer")
     return " ".join([tenant, hash_of(key), *([role] if role != "decide" else []), *([name] if name else [])])
 
 
@@ -74,13 +74,13 @@ def read_keys(path: Path) -> dict[str, Key]:
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
-            hint = "a line has a tenant, the hash from `bylaw serve --new-key TENANT` and, if needed, a role and a name"
-            raise UsageError("not a key", place=f"{path}:{number}", hint=hint)
+            hint = "a line is a tenant and the hash from `bylaw serve --new-key TENANT`, with role and name for people"
+            raise UsageError("this line is not a key", place=f"{path}:{number}", hint=hint)
         key = Key(words[0], role, words[3] if len(words) == 4 else "")
         if found.setdefault(words[1], key) != key:
-            raise UsageError("one key has two tenants or two roles", place=f"{path}:{number}")
+            raise UsageError("this key appears with two tenants, roles or names", place=f"{path}:{number}")
     if not found:
-        raise UsageError("there is no key in the file", place=str(path))
+        raise UsageError("the file contains no keys", place=str(path))
     return found
 
 
@@ -166,6 +166,6 @@ def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
     if key is None:
         return said
     if key.name and said not in ("", key.name):
-        raise UsageError(f"this key belongs to `{key.name}`, not to `{said}`", hint="leave `by` out")
+        raise UsageError(f"this key belongs to `{key.name}`, not to `{said}`", hint="omit `by`")
     own = f"key {hash_of(header.partition(' ')[2].strip())[:8]}"
     return key.name or (f"{own}, as {said}" if said else own)

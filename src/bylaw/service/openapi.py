@@ -16,11 +16,15 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
         request.DecideRequest,
         request.DecideAnswer,
     ),
-    "/v1/decide/batch": ("Several such requests", request.DecideBatch, request.DecideBatchAnswer),
+    "/v1/decide/batch": ("Decide several requests at once", request.DecideBatch, request.DecideBatchAnswer),
     "/v1/events": ("Report events of a conversation", request.EventsRequest, request.EventsAnswer),
-    "/v1/events/batch": ("Several such requests", request.EventsBatch, request.EventsBatchAnswer),
+    "/v1/events/batch": (
+        "Report events of several conversations at once",
+        request.EventsBatch,
+        request.EventsBatchAnswer,
+    ),
     "/v1/confirm": ("Report the user's answer to a card", request.ConfirmRequest, request.ConfirmAnswer),
-    "/v1/approvals": ("Approve or reject a call that waits for a person", request.ApprovalAnswer, Approval),
+    "/v1/approvals": ("Approve or reject a call that waits for a reviewer", request.ApprovalAnswer, Approval),
     "/v1/stops": (
         "Stop an agent, a tool, a policy or all writes for a time, or lift a stop",
         request.StopRequest,
@@ -33,13 +37,13 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
 FAILURES = {
     "400": "the request cannot be read",
     "401": "no valid key",
-    "403": "the key has the wrong role: an agent's key cannot approve, a person's cannot decide; without keys, "
-    "it came from a web page",
+    "403": "the key has the wrong role: an agent's key cannot approve, a person's key cannot decide. "
+    "Without keys, the request came from a web page",
     "409": "the conversation began under a version of the pack that is not loaded",
-    "413": "the request is too large, or takes too many steps: nothing was decided",
+    "413": "the request is too large or needs too many steps; nothing was decided",
     "415": "the content type is not JSON",
-    "422": "the request does not fit the conversation",
-    "503": "the log could not be written: nothing was decided",
+    "422": "the request conflicts with the conversation",
+    "503": "the log could not be written; nothing was decided",
 }
 
 
@@ -64,8 +68,8 @@ def document() -> dict[str, Any]:
     wanted = [{"name": "status", "in": "query", "required": False, "schema": status}]
     paths["/v1/approvals"]["get"] = route("List approvals", "get_v1_approvals", request.Approvals, parameters=wanted)
     every = [{"name": "all", "in": "query", "required": False, "schema": {"type": "string"}}]
-    paths["/v1/stops"]["get"] = route("List what is stopped", "get_v1_stops", request.StopList, parameters=every)
-    told = "What belongs in an agent's system prompt"
+    paths["/v1/stops"]["get"] = route("List stops", "get_v1_stops", request.StopList, parameters=every)
+    told = "Text for an agent's system prompt"
     paths["/v1/instructions"] = {"get": route(told, "get_v1_instructions", request.Instructions)}
     for path, what in (("/health", "Whether the log responds"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
         answers: dict[str, Any] = {"200": {"description": "done"}}

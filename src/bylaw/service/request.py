@@ -106,7 +106,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadRequest("give either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
-            raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
+            raise BadRequest("`messages` is the whole history; combine it only with `tool` and `arguments`")
         if self.messages is not None and len(self.messages) > MESSAGES:
             raise BadRequest(f"more than {MESSAGES} messages in one request")
         _check_size(_contents(self.messages or ()))
@@ -138,7 +138,7 @@ def _check(
     if max(len(conversation), len(request), len(agent)) > NAME:
         raise BadRequest(f"`conversation`, `request` and `agent` are limited to {NAME} characters")
     if "\0" in conversation or "\0" in request:
-        raise BadRequest("`conversation` and `request` are names, which cannot contain the character U+0000")
+        raise BadRequest("`conversation` and `request` cannot contain the character U+0000")
     if request and not conversation:
         raise BadRequest("a request with an idempotency key must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:
@@ -202,7 +202,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, pack: Pack) -> None:
         """Raise unless the request adds or lifts a stop and names something in the pack."""
         if bool(self.lift) == (self.what is not None):
-            raise BadRequest("a request about stops has either `what`, or `lift` with a stop's id")
+            raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
             check_target(pack, self.what, self.name)
 

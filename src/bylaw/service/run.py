@@ -166,8 +166,8 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
         is_local = False
     if not is_local and not keys:
         raise UsageError(
-            f"without keys the service does not listen on `{host}`, which others can reach",
-            hint="give --keys, or listen on 127.0.0.1",
+            f"without keys, the service does not listen on `{host}`, because other machines can reach it",
+            hint="add --keys, or listen on 127.0.0.1",
         )
 
 
@@ -186,7 +186,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
         return [first]
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
-        raise UsageError("this system does not let several workers share a port", hint="leave --workers out")
+        raise UsageError("on this system, several workers cannot share a port", hint="remove --workers")
     # The first bind has shown that the port is free. Sharing a port must be requested explicitly.
     port = first.getsockname()[1]
     first.close()
@@ -208,7 +208,7 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
     except OSError as error:
         taken.close()
         where = f"{host}:{port}"
-        hint = "another program may use the port: give another --port"
+        hint = "another program may be using the port; choose another --port"
         raise UsageError(f"the service cannot listen on {where}: {error.strerror or error}", hint=hint) from error
     return taken
 

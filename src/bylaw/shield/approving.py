@@ -72,7 +72,7 @@ class Approvals:
         """Return the changes that end the approvals of a previous principal."""
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
-        changes = [Change(name, "expired", HANDOVER, "somebody else goes on with the conversation") for name in open]
+        changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]
         self.take(changes)
         return changes
 
@@ -151,18 +151,18 @@ class Approvals:
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
             return ApprovalRuling(
-                [_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval
+                [_refusal(f"a reviewer rejected this call{': ' + no.note if no.note else ''}"), *grounds], no.approval
             )
         changes: list[Change] = []
         found = next((each for each in reversed(self._requests.values()) if each.call == call), None)
         status: Status | None = self._last[found.approval].status if found is not None else None
         if found is not None and status in ("waiting", "approved"):
             if found.facts != facts:
-                changes.append(Change(found.approval, "expired", CHANGED, "what it rested on has changed"))
+                changes.append(Change(found.approval, "expired", CHANGED, "the facts behind it have changed"))
             elif status == "waiting" and now >= found.expires:
-                changes.append(Change(found.approval, "expired", TIMEOUT, "nobody answered in time"))
+                changes.append(Change(found.approval, "expired", TIMEOUT, "no reviewer answered in time"))
             elif status == "approved" and 0 < self._last[found.approval].expires <= now:
-                changes.append(Change(found.approval, "expired", LAPSED, "the yes was not used in time"))
+                changes.append(Change(found.approval, "expired", LAPSED, "the approval was not used in time"))
         if changes:
             self._note(changes[0])
             status = "expired"
@@ -202,7 +202,7 @@ class Approvals:
             return ApprovalRuling(lifted, found.approval, [*ruling.changes, *used])
         if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
             # A second attempt at the call requests a new approval.
-            no = "nobody answered in time whether it may be done; to ask once more, make the call again"
+            no = "no reviewer answered in time. To ask again, make the call again"
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
 

@@ -194,8 +194,8 @@ class DecisionService:
             self._apply_all(self._spoken(mutation))
             return
         if self._shield.is_closed:
-            hint = "say it before `close()`, or before the `with` of the shield ends"
-            raise UsageError("the shield is closed: what happens now would not be written down", hint=hint)
+            hint = "report events before `close()`, or before the shield's `with` block ends"
+            raise UsageError("the shield is closed, so it can no longer log events", hint=hint)
         if not self.unwritten:
             self.catch_up()
         self.open()

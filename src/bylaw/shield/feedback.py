@@ -12,70 +12,70 @@ _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
 """Maximum length of quoted policy sentences, in characters. The first sentence is always quoted in full."""
-FAULT = "a fault of the shield itself"
+FAULT = "an internal error in the shield"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (
     "Show the user the text below, word for word, as your whole next message, and wait for the answer. "
-    "If it is yes, make this call again with the same arguments; if not, do not make it."
+    "If the user says yes, make this call again with the same arguments. Otherwise do not make it."
 )
 """Introduces the card at the end of the message."""
 ENOUGH = 2
 """After this many unclear answers to a card, the agent is told to stop asking."""
-_PERSON = "A person has to decide the rest: do not try again until somebody has."
+_PERSON = "A reviewer must decide the rest. Do not try again before that."
 _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     (
         ("note", "{tool} goes ahead, but note:"),
-        ("done", f"{IS_DONE} ({{tool}}): this call was carried out before. It was not made a second time."),
+        ("done", f"{IS_DONE} ({{tool}}): this call already ran, so it was not run again."),
         (
             "perhaps",
-            f"{MAY_BE_DONE} ({{tool}}): this call was made before, and its result is not known. "
-            "It was not made again. Tell the user so.",
+            f"{MAY_BE_DONE} ({{tool}}): this call was made before, but its result is unknown. "
+            "It was not made again. Tell the user this.",
         ),
         ("look_up asks unheard", f"{OPENING['ask']} ({{tool}})."),
         *((stage, f"{opening} ({{tool}}).") for stage, opening in OPENING.items()),
     ),
     (("why", "{why}"),),
     (
-        ("look_ups deny", "To see what would be allowed, call {look_ups}."),
+        ("look_ups deny", "To see what is allowed, call {look_ups}."),
         ("look_ups note", "Look up: {look_ups}."),
-        ("look_ups", "Look up: {look_ups}. Then make the call again if what you see allows it."),
-        ("retries", "This look-up failed; try it again, and ask if it fails again: {retries}."),
+        ("look_ups", "Look up: {look_ups}. Then make the call again if the result allows it."),
+        ("retries", "A look-up failed. Try it again: {retries}. If it fails again, ask."),
     ),
     (
         (
             "asks unheard",
-            "Only the user can say: {asks} Their answer does not reach this check, so do not try again: tell the user "
-            "that you cannot do it, and that they have to give their answer to whoever runs this desk.",
+            "Only the user can answer this: {asks} Their answer does not reach this check, so do not try again. Tell "
+            "the user that you cannot do this, and that they must give their answer to the operator of this service.",
         ),
         ("asks", "Ask the user: {asks}"),
     ),
     (
         ("shown deny", "This was looked up for you.\n{shown}"),
-        ("shown", "This was looked up for you. Make the call again if what you see allows it.\n{shown}"),
+        ("shown", "This was looked up for you. Make the call again if the result allows it.\n{shown}"),
     ),
     (
-        ("person retries approval -note", "A person may decide it as well: it waits for them as `{approval}`."),
+        ("person retries approval -note", "A reviewer can also decide this. The request is `{approval}`."),
         ("person retries -note", ""),
         (
             "person ask -approval",
-            "A person has to decide the rest, and nobody can approve it here: do not try again.",
+            "A reviewer must decide the rest, but no reviewer can answer here. Do not try again.",
         ),
-        ("person card", "Beside the user's answer, a person has to decide: it waits for them as `{approval}`."),
-        ("person approval -note", f"{_PERSON} It waits for them as `{{approval}}`."),
+        ("person card", "A reviewer must agree as well as the user. The request is `{approval}`."),
+        ("person approval -note", f"{_PERSON} The request is `{{approval}}`."),
         ("person", _PERSON),
     ),
     (
         (
             "card in_vain",
-            "The user's answers to this card did not count. Do not ask again in words. If your application shows a "
-            "button for this card, ask the user to press it. Otherwise hand the user over to a person, or tell them "
-            "that this cannot be confirmed here.",
+            "The user's answers to this card did not count. Do not ask again in your own words. If your application "
+            "shows a button for this card, ask the user to press it. Otherwise hand the user over to a person, or "
+            "tell them that this cannot be confirmed here.",
         ),
-        ("card done", f"Only if the user wants it done a second time: {SHOW[0].lower()}{SHOW[1:]}\n{{card}}"),
+        ("card done", f"Only if the user wants this done a second time: {SHOW[0].lower()}{SHOW[1:]}\n{{card}}"),
         ("card", f"{SHOW}\n{{card}}"),
         (
             "ask confirmable -asks -person -hopeless",
-            "There is no card for this call, so it cannot be confirmed here: tell the user so, and do not try again.",
+            "There is no card for this call, so the user cannot confirm it here. Tell the user, and do not try again.",
         ),
     ),
 )
@@ -188,12 +188,14 @@ def _why_guard(ground: Ground) -> str:
         # Hide the guard's line and its author's advice from the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
-        unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
+        unknown = (
+            "not allowed, whatever the user answers" if ground.questions else "not allowed, whatever a look-up shows"
+        )
         return f"{ground.because or unknown}. "
     if ground.missing:
-        return f"nothing you have looked up shows {', '.join(ground.missing)}. "
+        return f"you have not seen {', '.join(ground.missing)} yet. "
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
-        return f"only a person can say: {asked} "
+        return f"only a reviewer can answer this: {asked} "
     is_request = any(each.fact.startswith("request") for each in ground.questions)
     # Names the values that the request does not cover, or why the request could not be read.
     return f"{ground.because}. " if is_request else ""

@@ -31,7 +31,7 @@ def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, 
     if known:
         lines += ["Known:", *_listed(known)]
     if missing:
-        lines += ["Not known:", *_listed([f"  {line(fact)}" for fact in dict.fromkeys(missing)])]
+        lines += ["Unknown:", *_listed([f"  {line(fact)}" for fact in dict.fromkeys(missing)])]
     for ground in grounds:
         if ground.answer != "allow":
             lines += _said(ground)
@@ -43,11 +43,11 @@ def _said(ground: Ground) -> list[str]:
     quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
     why = line(ground.because)
     if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
-        why = f'only supposed: "{why}", which what is not known would show'
-    about = ". ".join(each for each in (why, quoted) if each) or "open"
+        why = f'possibly "{why}", depending on the unknown facts'
+    about = ". ".join(each for each in (why, quoted) if each) or "undecided"
     said = [f"- {line(ground.policy or ground.kind)} ({ground.answer}): {about}"]
     for each in ground.questions:
-        whom = "the user" if each.whom == "user" else "a person"
+        whom = "the user" if each.whom == "user" else "a reviewer"
         said.append(f"  Question for {whom}: {line(each.text)}")
     return said
 
@@ -78,7 +78,7 @@ def value(given: Any) -> str:
 
 
 def _answer(answer: Any) -> str:
-    return "that there is no such thing" if answer is ABSENT else value(answer)
+    return "missing: there is no such record" if answer is ABSENT else value(answer)
 
 
 def _listed(lines: list[str]) -> list[str]:

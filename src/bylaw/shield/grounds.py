@@ -54,14 +54,14 @@ class Binding(Struct, frozen=True):
 
     def of_doubt(self, because: str) -> Ground:
         """Return the ground of a host's objection to a tool. A reviewer decides each call of that tool."""
-        question = Question("doubt", f"{because}: should it be called?", "person")
+        question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
     def of_declined(self) -> Ground:
         """Return the ground of a card that the user declined. The history does not show the answer, so the user is
         asked once more.
         """
-        because = "the user has declined this call"
+        because = "the user declined this call"
         question = Question("declined", _AGREES, "user")
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
@@ -134,7 +134,7 @@ def _of_actions(session: Session, postures: Postures, judgement: Judgement, lack
 
 
 def _on_its_own(ground: Ground, part: Judgement) -> Ground:
-    told = f"the user has to confirm `{part.made.call.tool}`, and this call does more. Make a call that does only that"
+    told = f"this call does more than `{part.made.call.tool}`, which the user must confirm. Make a separate call for it"
     return replace(ground, answer="deny", because=told, for_agent=told, questions=(), puts_card=False)
 
 
@@ -147,9 +147,11 @@ def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
         return binding.ground("", "action", "deny", because, for_agent=because)
     if judgement.look_up in binding.pack.schema.called:
         look_ups = (LookUp(judgement.look_up, {}, ("what the page shows now",)),)
-        told = f"{because}: use the references that the next snapshot shows"
+        told = f"{because}. Take a new snapshot and use its references"
         return binding.ground("", "action", "look_up", because, look_ups=look_ups, for_agent=told)
-    question = Question("action", f"What this call does is not declared ({because}): should it be made?", "person")
+    question = Question(
+        "action", f"The pack does not declare what this call does ({because}). Should it be made?", "person"
+    )
     return binding.ground("", "action", "ask", because, questions=(question,), for_agent=because)
 
 
@@ -220,7 +222,7 @@ def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) 
     if not ends or ends[-1] is None:
         return grounds
     when = datetime.fromtimestamp(ends[-1] + 60, UTC).isoformat(" ", "minutes")[:16]
-    later = f"Do not make this call again before {when} UTC: the user is asked once more only then"
+    later = f"Do not make this call again before {when} UTC. The user is not asked again before then"
     return [replace(each, for_agent=each.for_agent.replace(AFTER_NO, later)) for each in grounds]
 
 
@@ -248,10 +250,10 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
     definition = pack.policies[policy].definition
     found: list[Question] = []
     for each in [predicates[name] for name, value in finding.values if value is None and name in predicates]:
-        fallback = _AGREES if each.way == "consented" else f"Is `{each.name}` so here?"
+        fallback = _AGREES if each.way == "consented" else f"Does `{each.name}` hold here?"
         text = each.question.strip() or _as_question(each.description or definition) or fallback
         found.append(Question(each.name, text, "user" if each.way in ("consented", "said") else "person"))
-    return found or [Question(policy, f"{definition or policy}: is that so here?", "person")]
+    return found or [Question(policy, f"{definition or policy}: is this true here?", "person")]
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
@@ -260,7 +262,8 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
     low, high = weighed.interval
-    because = f"the rules together put the call between {low:+.2f} and {high:+.2f}, and it needs {weighed.eps:+.2f}"
+    score = f"between {low:+.2f} and {high:+.2f}"
+    because = f"the rules together score the call {score}, but it needs at least {weighed.eps:+.2f}"
     return [binding.ground("", "rule", weighed.decision, because)]
 
 
@@ -269,8 +272,8 @@ def _of_unguarded(binding: Binding) -> list[Ground]:
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
-    because = "no policy says whether this may be done"
-    questions = () if answer == "deny" else (Question("unguarded", f"{because}: should it be done?", "person"),)
+    because = "no policy says whether this is allowed"
+    questions = () if answer == "deny" else (Question("unguarded", f"{because}. Should it be done?", "person"),)
     return [binding.ground("", "unguarded", answer, because, questions=questions)]
 
 
@@ -361,8 +364,8 @@ class _GuardGrounds:
         wanted, _, retries = self._look_ups(facts.lacking)
         missing, look_ups = tuple(map(str, facts.lacking)), wanted or retries
         if not look_ups:
-            why = "; ".join(facts.faults) or f"nothing shows {missing[0]}"
-            told = f"this call cannot be put to the user: {why}"
+            why = "; ".join(facts.faults) or f"{missing[0]} is unknown"
+            told = f"the user cannot be asked about this call: {why}"
             return self._binding.ground(ground.policy, "rule", "deny", told, missing=missing, for_agent=told)
         why = f"the user must be shown {', '.join(missing)}"
         told = f"{why}. Look it up first"
@@ -385,7 +388,7 @@ class _GuardGrounds:
 
     def _question(self, fact: Fact, whom: Whom) -> Question:
         if fact.entity == "request":
-            return Question(str(fact), "Nothing shows that you asked for this. Should it be done?", whom)
+            return Question(str(fact), "We found no request from you for this. Should it be done?", whom)
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:

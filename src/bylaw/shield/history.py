@@ -160,7 +160,9 @@ def event_body(event: Event) -> bytes:
             return encode(event)
         except (TypeError, ValueError, OverflowError, RecursionError):
             unsaid = Call(writable(event.tool), {}, writable(event.id), event.by, event.turn)
-            return encode(replace(unsaid, fault="arguments are not plain data", time=event.time, refused=event.refused))
+            return encode(
+                replace(unsaid, fault="arguments are not valid JSON data", time=event.time, refused=event.refused)
+            )
     content = event.content
     text, data = (content, NO_DATA) if isinstance(content, str) else (None, content)
     told = (event.error, event.captured, event.tool, event.agent, event.time, event.refused)
@@ -186,8 +188,8 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
-            gone = f"what entry {entry.number} said, or one before it, is gone"
-            raise LogError(f"conversation `{entry.conversation}` is not whole: {gone}")
+            gone = f"entry {entry.number} or an earlier entry is empty"
+            raise LogError(f"conversation `{entry.conversation}` is incomplete: {gone}")
         if is_altered(entry):
             raise LogError(
                 f"entry {entry.number} of conversation `{entry.conversation}` was altered: see `bylaw log verify`"
@@ -205,7 +207,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
     if entry.kind == "opening":
         history = History(read_opening(body))
     if history is None:
-        raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
+        raise UsageError(f"the log has no opening entry for conversation `{entry.conversation}`")
     state = history.state
     if entry.id and entry.id.startswith(_REQUEST):
         digest, _, name = entry.id.removeprefix(f"{_REQUEST}{entry.conversation}/").partition("/")
@@ -374,13 +376,13 @@ class ConversationJournal:
         self._conflicts = (entries, times + 1 if length == entries else 1)
         if self._conflicts[1] > MISFITS:
             self._conflicts = (0, 0)
-            counts = f"{entries} entries of it are there, and the log has counted others"
-            raise LogError(f"conversation `{self.id}` is not whole: {counts}; see `bylaw log verify`")
+            counts = f"it has {entries} entries, but the log counted a different number"
+            raise LogError(f"conversation `{self.id}` is incomplete: {counts}; see `bylaw log verify`")
 
     @property
     def overtaken(self) -> LogError:
         """Return the error for `TRIES` lost races."""
-        return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
+        return LogError(f"other processes keep writing to conversation `{self.id}`: gave up after {TRIES} tries")
 
 
 class Attempt:
@@ -485,5 +487,5 @@ def _refuse_deep(body: bytes) -> None:
         # The entry is slightly deeper than its contents.
         refuse_deep(body, DEEPEST + 10)
     except ValueError as error:
-        hint = "give the part of it that matters, or its text"
-        raise UsageError(f"what the log is to keep is {error}", hint=hint) from None
+        hint = "report only the part that matters, or report it as text"
+        raise UsageError(f"the log cannot store this value: it is {error}", hint=hint) from None

@@ -28,23 +28,23 @@ Each tool call is checked before it runs. If a call is stopped, the answer begin
 
 - **Not done yet**: nothing was changed. Do what the answer says next.
 - **Done**: the change was made earlier. Do not make the call again.
-- **May have been done**: nobody knows whether the change was made. Tell the user, and do not make the call again."""
+- **May have been done**: it is unknown whether the change was made. Tell the user, and do not make the call again."""
 _ASKING = """\
 To ask the user for a yes:
 
-- First make the look-ups listed for the tool, as far as they apply and you have not seen their results yet.
+- First make the look-ups listed for the tool, if they apply and you have not seen their results yet.
 - Send the question as your whole message, word for word, with the values of the call and of your look-ups in place of
-  `{...}` (in an option, a space for each `_`). If other words stand beside it, the user's yes does not count.
-- After a yes, make the call with exactly these values. One yes is for one call.
-- If there is no question, or a value is unknown, empty, a longer text or an object, make the call without asking. The
-  answer holds a card: show the user that card, word for word, as your whole message.
+  `{...}` (in an option, write a space for each `_`). If you add other words, the user's yes does not count.
+- After a yes, make the call with exactly these values. One yes covers one call.
+- If there is no question, or a value is unknown, empty, a long text or an object, make the call without asking. The
+  answer contains a card: show the user that card, word for word, as your whole message.
 - Never ask for a yes in other words."""
 _CALLING = """\
 To get the user's yes:
 
-- First make the look-ups listed for the tool, as far as they apply and you have not seen their results yet.
-- Make the call without asking. Either your application asks the user, or the answer holds a card: show the user that
-  card, word for word, as your whole message, and make the call again after their yes.
+- First make the look-ups listed for the tool, if they apply and you have not seen their results yet.
+- Make the call without asking. Either your application asks the user, or the answer contains a card. Show the user
+  the card, word for word, as your whole message, and make the call again after their yes.
 - Never ask for a yes in other words."""
 
 
@@ -93,7 +93,7 @@ def instructions(pack: Pack, *, heard: bool = True) -> str:
 def _section(write: WriteInstruction) -> str:
     lines = [f"## {write.tool}", ""]
     if write.of:
-        lines.append(f"- Done with: {', '.join(f'`{each}`' for each in write.of)}")
+        lines.append(f"- Call it through: {', '.join(f'`{each}`' for each in write.of)}")
     if write.look_ups:
         lines.append(f"- Look up first: {', '.join(f'`{each}`' for each in write.look_ups)}")
     lines += [f"- Ask: `{each}`" for each in write.questions]
@@ -101,9 +101,9 @@ def _section(write: WriteInstruction) -> str:
         lines.append(f"- Write {', '.join(f'`{{{name}}}` like `{each}`' for name, each in write.written.items())}")
     if write.unnamed:
         given = " or ".join(f"`{each}`" for each in write.unnamed)
-        lines.append(f"- With {given}: call without asking; the answer holds a card.")
+        lines.append(f"- With {given}: call without asking; the answer contains a card.")
     if write.needs_card:
-        lines.append("- Call without asking; the answer holds a card.")
+        lines.append("- Call without asking; the answer contains a card.")
     return "\n".join(lines)
 
 

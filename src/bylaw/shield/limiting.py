@@ -51,7 +51,7 @@ def places_for(
         whose = limit.whose(call.arguments, agent, context or {})
         times: Sequence[float] | None = None
         near: Sequence[float] = ()
-        why = _unknown(limit) if whose is None else "the shield keeps no log"
+        why = _unknown(limit) if whose is None else "the shield has no log"
         perhaps, since = "" if whose is None else limit.perhaps(whose), now - limit.within
         if whose is not None and latest is not None:
             try:
@@ -66,7 +66,7 @@ def places_for(
         if is_full:
             grounds.append(_full(binding, limit, times[-1] + limit.within))
         elif may_be_full:
-            why = f"{len(near)} may be for the same {limit.whom}"
+            why = f"{len(near)} calls may count for the same {limit.whom}"
             grounds.append(_uncounted(binding, limit, why))
         # The log counts again when writing, unless a reviewer or the posture lets the call through.
         is_over = is_full or (perhaps == whose and may_be_full)
@@ -84,7 +84,7 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
     """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
-    told = "it counts more than once under a limit. Make a call for each"
+    told = "this call counts more than once under a limit. Make a separate call for each action"
     full = [
         binding.ground(limit.policy, "rule", "deny", told, for_agent=told)
         for limit in binding.pack.book.limits
@@ -109,28 +109,28 @@ def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)
-    return _ground(binding, limit, limit.over, taken, taken, f"{taken}: should one more be made now?")
+    return _ground(binding, limit, limit.over, taken, taken, f"{taken}. Should one more call be made now?")
 
 
 def _unknown(limit: Limit) -> str:
-    return f"cannot tell whom it counts for (per {limit.whom})"
+    return f"{limit.whom} is unknown"
 
 
 def _taken(limit: Limit) -> str:
-    return f"{limit.most} of {limit.most} were made in the last {told_duration(limit.within)} (per {limit.whom})"
+    return f"{limit.most} of {limit.most} calls were made in the last {told_duration(limit.within)} (per {limit.whom})"
 
 
 def _full(binding: Binding, limit: Limit, free: float) -> Ground:
     when = datetime.fromtimestamp(free, UTC).isoformat(" ", "seconds")[:19]
     taken = _taken(limit)
-    because = f"{taken}; a call with an unknown end counts; the next place is free at {when} UTC"
-    agent = f"{taken}, so this one is too many for now; the next may be made after {when} UTC"
-    return _ground(binding, limit, limit.over, because, agent, f"{taken}: should one more be made now?")
+    because = f"{taken}, including calls with an unknown result. The next call is possible at {when} UTC"
+    agent = f"{taken}. Do not make this call before {when} UTC"
+    return _ground(binding, limit, limit.over, because, agent, f"{taken}. Should one more call be made now?")
 
 
 def _uncounted(binding: Binding, limit: Limit, why: str) -> Ground:
-    because = f"how many were made in the last {told_duration(limit.within)} cannot be counted: {why}"
-    return _ground(binding, limit, "ask", because, because, f"{because}; should this one be made?")
+    because = f"the calls made in the last {told_duration(limit.within)} cannot be counted: {why}"
+    return _ground(binding, limit, "ask", because, because, f"{because}. Should this call be made?")
 
 
 def _ground(binding: Binding, limit: Limit, answer: Answer, because: str, for_agent: str, question: str) -> Ground:

@@ -19,7 +19,7 @@ from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.shield.history import History, Named
 from bylaw.trace.event import Call, Card, Event, Message, Result
 
-DONE_BEFORE = "Made before, and its result is known: do not make it again"
+DONE_BEFORE = "This call was made before, and its result is known. Do not make it again"
 """The message for a repeated request whose call already has a result."""
 
 
@@ -126,8 +126,8 @@ def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | Non
     if not digest:
         return None
     if digest != named.digest:
-        hint = "give each request a name of its own"
-        raise UsageError(f"request `{named.name}` was used for something else", hint=hint)
+        hint = "use a new name for each request"
+        raise UsageError(f"request name `{named.name}` was already used for a different request", hint=hint)
     by_step = dict(zip(history.steps, history.decisions, strict=True))
     last = (_last_try(history.events, step) for step in history.steps[start:])
     return [(by_step[step], step) for step in last]

@@ -58,11 +58,11 @@ class LiveSession:
 
         A message without text confirms nothing and makes earlier consent undecided.
         """
-        said, at = door.text(text, "what the user said"), door.moment(time, self.shield.clock)
+        said, at = door.text(text, "the user's message"), door.moment(time, self.shield.clock)
         self._apply(Mutation("user", {"text": said, "time": at, "whole": door.yes_or_no(whole, "`whole`")}))
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        said, at = door.text(text, "what the agent said"), door.moment(time, self.shield.clock)
+        said, at = door.text(text, "the agent's message"), door.moment(time, self.shield.clock)
         self._apply(Mutation("agent", {"text": said, "time": at}))
 
     def messages(self, messages: Iterable[Any]) -> None:
@@ -96,7 +96,7 @@ class LiveSession:
             "error": None if error is None else door.yes_or_no(error, "`error`"),
             "captured": door.yes_or_no(captured, "`captured`"),
             "time": door.moment(time, self.shield.clock),
-            "tool": door.text(tool, "a tool's name"),
+            "tool": door.text(tool, "the tool name"),
             "refused": True if refused is not None and door.yes_or_no(refused, "`refused`") else None,
         }
         self._apply(Mutation("result", given))
@@ -124,7 +124,7 @@ class LiveSession:
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
         """Group calls into one turn: the agent requested them together, even if results arrive in between."""
-        said = door.text(text, "what the agent said")
+        said = door.text(text, "the agent's message")
         begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
             self._refuse_nesting()
@@ -139,8 +139,8 @@ class LiveSession:
     def _refuse_nesting(self) -> None:
         """Reject nested turns, because the outer turn would end with the inner one."""
         if self._service.open_turn is not None:
-            hint = "end the first, or decide its calls with `decide(...)`"
-            raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
+            hint = "end the first turn, or decide its calls with `decide(...)`"
+            raise UsageError("the agent's previous turn has not ended, so a new turn cannot begin", hint=hint)
 
     def resume_turn(self) -> None:
         """Add the next decision to the agent's last turn, even if results have arrived since."""
@@ -284,10 +284,13 @@ class LiveSession:
         self, card: Card | str, yes: bool, by: str, at: float | None, time: float | None, after: int | None
     ) -> Mutation:
         if time is not None:
-            warnings.warn("`time` of `confirm` is called `at`", DeprecationWarning, stacklevel=3)
+            warnings.warn("`confirm` now takes `at` instead of `time`", DeprecationWarning, stacklevel=3)
         at = time if at is None else at
         name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
-        is_yes, reporter = door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered")
+        is_yes, reporter = (
+            door.yes_or_no(yes, "the answer to a card"),
+            door.text(by, "the name of the person who answered"),
+        )
         said = Confirmation(name, is_yes, reporter, None if after is None else door.position(after))
         given = None if at is None else door.seconds(at)
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
@@ -430,8 +433,8 @@ class LiveSession:
             return None if requests is None else requests.latest()
 
     def __reduce__(self) -> Any:
-        hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"
-        raise UsageError("a session cannot be pickled or copied: it is one live conversation", hint=hint)
+        hint = "open it again with `shield.session(id)`. With a log, it continues where it stopped"
+        raise UsageError("a session cannot be pickled or copied, because it is one live conversation", hint=hint)
 
     def __enter__(self) -> Self:
         return self

@@ -63,14 +63,14 @@ class Shield:
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         if self.pack.now is not None and not self.pack.root.is_relative_to(READY):
-            told = "its clock stands still at %s (`now:` in pack.yaml), for every decision; take it out for live agents"
+            told = "`now:` in pack.yaml fixes the clock at %s for every decision; remove it for live agents"
             _logger.warning("%s: " + told, self.pack.name, self.pack.now.isoformat())
         self.tenant = tenant
         self.tools = tools
         """Makes look-ups through the host, for `resolve: live` and `resolve: show`."""
         if self.postures.resolve != "agent" and tools is None:
-            hint = "give `tools`, a function of a tool's name and its arguments"
-            raise UsageError(f"`resolve: {self.postures.resolve}` needs the host's tools", hint=hint)
+            hint = "pass `tools`, a function that takes a tool's name and arguments"
+            raise UsageError(f"`resolve: {self.postures.resolve}` needs access to the host's tools", hint=hint)
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)
@@ -104,12 +104,12 @@ class Shield:
         statistics. `lacks` says why earlier events are unknown. No call that a policy binds is allowed then.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            hint = f'give `"{id}"`, and the same text each time'
-            raise UsageError(f"the id of a conversation is a text, not `{type(id).__name__}`", hint=hint)
+            hint = f'use a string such as `"{id}"`, the same one each time'
+            raise UsageError(f"the id of a conversation must be a string, not `{type(id).__name__}`", hint=hint)
         if id == STOPS:
-            raise UsageError(f"`{STOPS}` is where the log keeps stops: a conversation cannot have that name")
+            raise UsageError(f"a conversation cannot be named `{STOPS}`, because the log stores stops under that name")
         if "\0" in id:
-            raise UsageError("the id of a conversation contains the character U+0000, which not every log can keep")
+            raise UsageError("the id of a conversation contains the character U+0000, which some logs cannot store")
         given, name = door.context(context), door.text(agent, "the name of an agent").strip()
         return LiveSession(self, id, given, name, lacks=lacks)
 
@@ -145,8 +145,8 @@ class Shield:
         if found is None:
             assert opening is not None
             raise PinnedPack(
-                f"the conversation began under `{opening.pack}` {opening.version} ({digest[:12]}), which is not loaded",
-                hint="give that version of the pack too, as `earlier`",
+                f"the conversation began under `{opening.pack}` {opening.version} ({digest[:12]}), not loaded here",
+                hint="pass that version of the pack as `earlier`",
             )
         return found
 
@@ -186,8 +186,8 @@ class Shield:
         return self
 
     def __reduce__(self) -> Any:
-        hint = "open `Shield(pack, log=...)` in each process: conversations are found by their ids in the log"
-        raise UsageError("a shield cannot be pickled: its log and its sessions are this process's", hint=hint)
+        hint = "create `Shield(pack, log=...)` in each process; each finds conversations by id in the log"
+        raise UsageError("a shield cannot be pickled, because its log and sessions belong to this process", hint=hint)
 
     def __repr__(self) -> str:
         count = (

@@ -72,7 +72,7 @@ def check_target(pack: Pack, what: Target, name: str) -> None:
     """Raise if the pack has no such tool or policy, because the stop would cover nothing."""
     known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
     if known is not None and name not in known:
-        raise UsageError(f"the pack knows no {what} `{name}`", hint=meant(name, known))
+        raise UsageError(f"the pack has no {what} `{name}`", hint=meant(name, known))
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
@@ -83,8 +83,8 @@ def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
     if loose(name) in map(loose, known):
         return ""
     some = {"agent": "conversation of agent", "tool": "decision on tool", "policy": "decision under policy"}[what]
-    hint = meant(name, known) if known else "nor of any other name"
-    return f"no {some} `{name}` is in the log: the stop stands, and may stop nothing ({hint})"
+    hint = meant(name, known) if known else "the log has no other name either"
+    return f"the stop is active but may have no effect: the log has no {some} `{name}` ({hint})"
 
 
 def _names_in(log: Log, tenant: str, what: Target) -> Iterable[str]:
@@ -105,8 +105,8 @@ def told(stop: Stop) -> str:
 
 
 def _ground(stop: Stop) -> Ground:
-    because = f"{stop.stopped} is stopped by {stop.by} until {stop.end} ({stop.id}): {stop.reason}"
-    asked = f"{stop.stopped} is stopped ({stop.reason}): should this call be made nevertheless?"
+    because = f"{stop.by} stopped {stop.stopped} until {stop.end} ({stop.id}): {stop.reason}"
+    asked = f"{stop.stopped} is stopped ({stop.reason}). Should this call be made anyway?"
     questions = (Question(stop.id, asked, "person"),) if stop.answer == "ask" else ()
     policy = stop.name if stop.what == "policy" else ""
     return Ground(policy, "stop", stop.answer, "enforce", because, questions=questions, for_agent=told(stop))

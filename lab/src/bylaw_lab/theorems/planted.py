@@ -186,7 +186,7 @@ BUGS = (
     Bug(
         "an approval outlives its facts",
         "shield/approving.py",
-        'changes.append(Change(found.approval, "expired", CHANGED, "what it rested on has changed"))',
+        'changes.append(Change(found.approval, "expired", CHANGED, "the facts behind it have changed"))',
         "facts = found.facts",
         "shop",
     ),
