@@ -50,7 +50,7 @@ def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
     lines = ran.stdout.splitlines()
     assert lines[0] == "chat-1/2  waiting, 60 minutes left"
     assert lines[1:3] == ["  The agent wants to make this call: refund", '    order_id: "7"']
-    assert lines[-1].endswith('Question for a person: Is this so of order 7: "returned"? (yes or no)')
+    assert lines[-1].endswith('Question for a reviewer: Is this so of order 7: "returned"? (yes or no)')
     ran = bylaw(tmp_path, "log", "approve", "--log", "decisions.db", "--by", "ann", "chat-1/2")
     assert ran.stdout == "chat-1/2: refund approved by ann\n"
     assert bylaw(tmp_path, "log", "approvals", "--log", "decisions.db").stdout == "No call is waiting for approval.\n"
@@ -215,7 +215,7 @@ def test_a_log_whose_heads_are_gone_is_not_empty(tmp_path: Path) -> None:
         connection.execute("DELETE FROM heads")
     ran = bylaw(tmp_path, "log", "verify", "--log", "decisions.db")
     assert ran.returncode == 1
-    assert "the count of what was written is missing" in ran.stdout
+    assert "the number of written entries is missing" in ran.stdout
 
 
 def test_an_export_does_not_go_over_its_log(tmp_path: Path) -> None:

@@ -325,7 +325,9 @@ def test_a_name_belongs_to_one_request_whole(log: Log) -> None:
     for app in (one, two, Service(Desk(shop(), log), {})):
         for path, other in others:
             answer = post(app, path, other)
-            assert (answer.status, "`r` was already used for a different request" in str(answer.json)) == (422, True), other
+            assert (answer.status, "`r` was already used for a different request" in str(answer.json)) == (422, True), (
+                other
+            )
         assert post(app, "/v1/decide", dict(reversed(taken.items()))).status == 200
     assert len(log.conversation("default", "c")) == before
     # What was refused under a name can be sent under another.
@@ -376,7 +378,10 @@ def test_a_result_without_an_id_is_of_the_one_call_that_waits_or_of_the_tool_tha
     assert decide(app, **REFUND)["allowed"]
     paid = {"result": "refunded"}
     both = post(app, "/v1/events", {"conversation": "c", "events": [paid]})
-    assert (both.status, "calls of `get_order` and `refund` are waiting" in both.json["error"]["message"]) == (422, True)
+    assert (both.status, "calls of `get_order` and `refund` are waiting" in both.json["error"]["message"]) == (
+        422,
+        True,
+    )
     assert post(app, "/v1/events", {"conversation": "c", "events": [{**paid, "tool": "refund"}]}).status == 200
     assert post(app, "/v1/events", {"conversation": "c", "events": [{**paid, "tool": "refund"}]}).status == 422
     assert post(app, "/v1/events", {"conversation": "c", "events": [{"result": {"order_id": "7"}}]}).status == 200
