@@ -192,10 +192,11 @@ def test_an_empty_list_that_no_record_shows_is_nobodys_question() -> None:
     guard, _ = bench.guard(Policy("paid", "guard", "", ("refund",)), code)
     assert guard is not None
     now = datetime.fromisoformat(bench.now)
-    trials = tried("paid", [guard], [code], [bench.base.schema.tools["refund"]], now, bench.inside, bench.held)
+    trials = tried("paid", [guard], [code], [bench.base.schema.tools["refund"]], now, bench.inside, bench.plausible)
     orders = [(trial.is_broken, order) for trial in trials for order in trial.case["facts"].values() if order]
     assert {is_broken for is_broken, order in orders if order.get("payments") == []} == {True}
-    assert {is_broken for is_broken, order in orders if order.get("payments") and order.get("tags") == []} == {False}
+    sound = [(is_broken, order) for is_broken, order in orders if "-" not in str(order)]
+    assert {is_broken for is_broken, order in sound if order.get("payments") and order.get("tags") == []} == {False}
 
 
 def test_requests_tell_what_the_catalogue_says_of_arguments() -> None:

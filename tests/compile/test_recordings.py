@@ -15,7 +15,7 @@ from bylaw.llm import Answer, Pending, Request, Usage
 from bylaw.llm.chat import ChatError
 from bylaw.llm.recorded import Batch, Recorded, Recordings
 from tests.command import bylaw
-from tests.compile.shop import POLICY, Scripted, compiled, source, tools_file
+from tests.compile.shop import LIMIT, POLICY, Scripted, compiled, source, tools_file
 from tests.docs.walkthrough import ROOT
 
 
@@ -111,6 +111,20 @@ def test_a_half_answered_batch_is_told_on_the_terminal(tmp_path: Path) -> None:
     assert "1 answer is used; what has none yet is written down" in done.stdout
     assert "questions/requests/002.jsonl: 3 requests wait for an answer" in done.stderr
     assert {each.name for each in _requests(questions)} == {"cover", "sort", "things"}
+
+
+def test_a_finished_draft_with_a_policy_that_lacks_a_check_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text(POLICY)
+    (tmp_path / "tools.json").write_text(tools_file())
+    given = ("--document", "policy.md", "--tools", "tools.json", "--llm", "batch:questions", "--out", "shop")
+    chat = Scripted(guards="# cannot refund-window: no tool shows the day\n" + LIMIT)
+    for number in range(4):
+        done = bylaw(tmp_path, "compile", *given)
+        if done.returncode != 2:
+            break
+        _answer(tmp_path / "questions", f"round-{number}", chat, _requests(tmp_path / "questions"))
+    assert "unenforced: refund-window: no tool shows the day" in done.stdout
+    assert done.returncode == 0
 
 
 def test_an_answer_that_failed_on_the_way_does_not_count_as_one(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from bylaw.compile.card import Card
 from bylaw.compile.context import things_text
 from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import compile_pack
-from bylaw.compile.things import Things, describe
+from bylaw.compile.things import Things, describe, schema_files
 from bylaw.compile.tools import with_logs
+from bylaw.pack import Pack
 from bylaw.policy.document import Document
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile import shop
@@ -185,17 +186,50 @@ tools:
         Trajectory(str(n), (Call("get_details_by_id", {"id": f"{n}"}), Result(0, json.dumps({f"{kind}_id": f"{n}"}))))
         for n, kind in enumerate(kinds)
     ]
-    chat, desk = Scripted(things=said), Desk()
-    while (made := describe(desk, cards, logs)) is None:
-        desk.fetch(chat)
-        desk.begin()
-    return made
+    return finished(cards, logs, said)
 
 
 def test_a_look_up_of_several_kinds_shows_one_of_them_at_a_time() -> None:
     assert looked_up("bill", "line", "line", "line").misfits == ()
     (told,) = looked_up("bill", "line", "device", "device").misfits
     assert "2 of 4 recorded results show no `Bill`, no `Line`" in told
+
+
+RENTALS = """
+entities:
+  Rental: {key: rental_id, fields: {days: integer}}
+  Charge: {key: charge_id, fields: {total: money}}
+observations:
+  get_rental: [{as: Rental}, {as: Charge, each: "$.charges[*]"}]
+tools:
+  get_rental: {effect: read}
+"""
+
+
+@pytest.mark.parametrize(("rental", "is_told"), [({"charges": []}, False), ({"fees": []}, True)])
+def test_an_empty_list_is_an_answer_and_a_missing_one_is_not(rental: dict[str, object], is_told: bool) -> None:
+    cards = {"get_rental": Card("get_rental", "Read.", {"rental_id": {"type": "string"}}, ("rental_id",), "read")}
+    shown = json.dumps({"rental_id": "R1", "days": 3, **rental})
+    logs = [Trajectory("1", (Call("get_rental", {"rental_id": "R1"}), Result(0, shown)))]
+    assert any("no `Charge`" in each for each in finished(cards, logs, RENTALS).misfits) is is_told
+
+
+@pytest.mark.parametrize(("effect", "is_told"), [("read", True), ("none", False)])
+def test_a_calculator_that_the_catalogue_calls_read_only_has_no_effect(effect: str, is_told: bool) -> None:
+    cards = {"calculate": Card("calculate", "Add up.", {"expression": {"type": "string"}}, ("expression",), "read")}
+    logs = [Trajectory("1", (Call("calculate", {"expression": "1 + 1"}), Result(0, "2")))]
+    made = finished(cards, logs, f"{{entities: {{}}, observations: {{}}, tools: {{calculate: {{effect: {effect}}}}}}}")
+    assert any("says nothing of its results" in each for each in made.misfits) is is_told
+    assert Pack.from_files(schema_files(cards, made)).schema.tools["calculate"].effect == effect
+
+
+def finished(cards: dict[str, Card], logs: list[Trajectory], said: str) -> Things:
+    """The description of tools after all rounds of the same answer."""
+    chat, desk = Scripted(things=said), Desk()
+    while (made := describe(desk, cards, logs)) is None:
+        desk.fetch(chat)
+        desk.begin()
+    return made
 
 
 def test_that_null_is_an_answer_is_explained_where_a_result_has_one() -> None:

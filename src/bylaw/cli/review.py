@@ -17,7 +17,17 @@ from bylaw.cli.console import counted, open_console
 from bylaw.console.records import accept_unenforced, refuse_installed, sign
 from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import Pack
-from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, standings, told_unaccepted, unaccepted
+from bylaw.pack.review import (
+    Sides,
+    Standing,
+    Word,
+    is_compiled,
+    read_signatures,
+    sides_of,
+    standings,
+    told_unaccepted,
+    unaccepted,
+)
 from bylaw.policy.document import is_named
 from bylaw.policy.folder import find_folder, own_record, read_folder
 from bylaw.review.case import CaseResult, run_cases
@@ -69,7 +79,10 @@ def review_command(
     for name in (*policies, *accept, *reject):
         if name not in sides:
             raise UsageError(f"`{name}` is not a policy of the pack", hint="`bylaw review PACK` lists them")
-    words: dict[str, Word] = {**dict.fromkeys(accept, "accepted"), **dict.fromkeys(reject, "rejected")}
+    words: dict[str, Word] = {
+        **dict.fromkeys((*accept, *(lacking if is_compiled(root) else ())), "accepted"),
+        **dict.fromkeys(reject, "rejected"),
+    }
     sign(root, sides, words, by, note)
     shown = loaded(folder)
     console = open_console()
@@ -77,9 +90,11 @@ def review_command(
         warning = f"{name} is accepted, but {counted(count, 'case')} failed: run `bylaw check`"
         console.print(Text(warning, style="red"))
     if ask:
-        return _go_through(root, shown, sides, console, by)
+        _go_through(root, shown, sides, console, by)
+        return 0
     standing = standings(root)
-    if not words and not unenforced and page is None:
+    is_decision = bool(words or unenforced)
+    if not is_decision and page is None:
         noted = noted_of(root)
         for name in policies or most_pressing_first(shown, _citing(shown, sides, document), noted):
             _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
@@ -102,7 +117,7 @@ def review_command(
         console.print(weights, markup=False)
     if missing := told_unaccepted(unaccepted(root)):
         console.print(Text(missing, style="red"))
-    return 0 if counts["accepted"] + counts["unreviewed"] == len(standing) else 1
+    return 0 if is_decision or counts["accepted"] + counts["unreviewed"] == len(standing) else 1
 
 
 def _failing(pack: Pack, names: Sequence[str]) -> Counter[str]:
@@ -120,7 +135,7 @@ def _user() -> str:
         return "NAME"
 
 
-def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Console, by: str) -> int:
+def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Console, by: str) -> None:
     noted, standing = noted_of(root), standings(root)
     waiting = [name for name, state in standing.items() if state not in ("accepted", "rejected")]
     for name in most_pressing_first(pack, waiting, noted):
@@ -135,7 +150,6 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
             sides = sides_of(read_folder(root))
         if said in "ar":
             sign(root, sides, {name: "accepted" if said == "a" else "rejected"}, by, "")
-    return 0 if all(state in ("accepted", "unreviewed") for state in standings(root).values()) else 1
 
 
 def _lacking(pack: Pack) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
@@ -9,7 +10,8 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Unreadable, yaml_answer
 from bylaw.compile.naming import function_name
-from bylaw.compile.things import Schema, Things, entities_file, held, insides, tools_file
+from bylaw.compile.plausible import Plausible, arguments_of
+from bylaw.compile.things import Schema, Things, entities_file, held, insides, recorded_entities, tools_file
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
 from bylaw.pack import Pack
@@ -26,8 +28,6 @@ Case = dict[str, Any]
 Tried = TypeVar("Tried")
 
 _SENTENCE = "This is on trial."
-_OFTEN = 5
-"""How many logged calls show how a tool is called."""
 _KEPT = 64
 """How many compiled guards and rules are cached."""
 
@@ -78,20 +78,20 @@ class Bench:
         return insides(self.things, self.cards)
 
     @cached_property
-    def held(self) -> dict[tuple[str, str], Schema]:
-        """The schemas inside all fields that are lists or objects."""
-        return held(self.things, self.cards)
-
-    @cached_property
-    def shortest(self) -> dict[tuple[str, str], int]:
-        """The length of the shortest logged list by tool and argument, for tools called often."""
-        lengths: dict[tuple[str, str], list[int]] = {}
-        calls = (event for each in self.trajectories for event in each.events if isinstance(event, Call))
-        for call in calls:
-            for name, value in call.arguments.items():
-                if isinstance(value, list):
-                    lengths.setdefault((call.tool, name), []).append(len(cast(list[Any], value)))
-        return {place: min(found) for place, found in lengths.items() if len(found) >= _OFTEN}
+    def plausible(self) -> Plausible:
+        """What schemas and recorded values show about situations."""
+        schemas: dict[str, dict[str, Any]] = {
+            arguments_of(name): {"properties": card.parameters} for name, card in self.cards.items()
+        }
+        for (entity, field), schema in held(self.things, self.cards).items():
+            schemas.setdefault(entity, {"properties": {}})["properties"][field] = schema
+        calls = (
+            (arguments_of(event.tool), event.arguments)
+            for each in self.trajectories
+            for event in each.events
+            if isinstance(event, Call)
+        )
+        return Plausible(schemas, chain(calls, recorded_entities(self.base, self.trajectories)))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -550,7 +550,7 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
     def make() -> list[Trial]:
         tools = [bench.base.schema.tools[tool] for tool in policy.tools]
         found, now = [guard for _, guard in guards], datetime.fromisoformat(bench.now)
-        return tried(policy.id, found, codes, tools, now, bench.inside, bench.held, bench.shortest) if guards else []
+        return tried(policy.id, found, codes, tools, now, bench.inside, bench.plausible) if guards else []
 
     return bench.once((policy.id, policy.tools, codes), make)
 

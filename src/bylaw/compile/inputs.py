@@ -25,7 +25,8 @@ from msgspec import Struct
 
 from bylaw.compile.bench import Bench, Case
 from bylaw.compile.card import names_in
-from bylaw.compile.things import Schema, holds_records, is_shorter
+from bylaw.compile.plausible import Plausible, arguments_of
+from bylaw.compile.things import Schema, holds_records
 from bylaw.engine.finished import verdicts
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of, leaves
@@ -277,9 +278,7 @@ class Trial(Struct, frozen=True):
     """Each guard's outcome: `permit`, `deny` or `failed`."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether the input is unrealistic: a record is missing or has no id, or a list is shorter than any recorded
-    one.
-    """
+    """Whether the input is unrealistic: a record is missing or has no id, or a value is not plausible."""
 
 
 def tried(
@@ -289,14 +288,13 @@ def tried(
     tools: Sequence[Tool],
     now: datetime,
     inside: Mapping[tuple[str, str], Schema],
-    held: Mapping[tuple[str, str], Schema] | None = None,
-    shortest: Mapping[tuple[str, str], int] | None = None,
+    plausible: Plausible | None = None,
 ) -> list[Trial]:
     """Return the results of one policy's guards on the same generated calls.
 
-    `inside` has the schemas of fields with records, `held` those of all lists and objects. `shortest` has the minimum
-    lengths of list arguments in the logs.
+    `inside` has the schemas of fields with records.
     """
+    plausible = plausible or Plausible({}, ())
     pool = pool_of(codes, now)
     by_code = dict(zip(codes, guards, strict=True))
     trials: list[Trial] = []
@@ -315,25 +313,11 @@ def tried(
         is_broken = (
             any(not given.issuperset(key) for key in world.absent)
             or any("" in key for _, key in world.read_so_far)
-            or _is_unrecorded(world, held or inside)
-            or any(_is_short(value, (shortest or {}).get((tool.name, name), 0)) for name, value in arguments.items())
+            or not plausible.may_occur(arguments_of(tool.name), arguments)
+            or not all(plausible.may_occur(entity, fields or {}) for (entity, _), fields in world.read_so_far.items())
         )
         trials.append(Trial(case, outcomes, tuple(each[0].because for each in found), is_broken))
     return trials
-
-
-def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool:
-    """Whether the world contains a list that is shorter than any recorded one."""
-    return any(
-        is_shorter(value, held.get((entity, field)))
-        for (entity, _), fields in world.read_so_far.items()
-        for field, value in (fields or {}).items()
-    )
-
-
-def _is_short(value: Any, shortest: int) -> bool:
-    """Whether an argument is a list shorter than in any logged call."""
-    return isinstance(value, list) and len(cast(list[Any], value)) < shortest
 
 
 def _absent_share(entity: Entity) -> float:

@@ -17,8 +17,8 @@ from bylaw.pack.review import COMPILED
 from bylaw.policy.yaml import read_yaml
 
 
-def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
-    """Return lines about a pack's files, and whether every enforceable policy is enforced."""
+def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) -> list[str]:
+    """Return lines about a pack's files."""
     paths = [path for path in made if path.startswith(("policies.yaml", "cases/"))]
     items = [pair for path in paths for pair in read_items(path, made[path]).items()]
     bodies = [body for key, body in items if key[:2] == ("policies.yaml", "policies")]
@@ -48,7 +48,7 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
         why = noted["policies"].get(name, {}).get("failed", "nobody said what kind it is")
         lines.append(f"unenforced: {name}: {why}")
     lines.append(f"wrote {out}; next: bylaw review {out}")
-    return lines, not unheld
+    return lines
 
 
 _POLICIES_PER_SENTENCE = 0.45

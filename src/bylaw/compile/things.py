@@ -43,7 +43,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
     typed = _Typed()
-    for call, result in _accepted(pack, trajectories):
+    for call, result in _results(pack, trajectories):
         if call.tool not in part:
             continue
         count[call.tool] += 1
@@ -66,11 +66,14 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
     ]
     silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
     complaints += typed.complaints()
-    complaints += [f"`{name}` reads, and `observations` says nothing of its results" for name in silent]
+    complaints += [
+        f"`{name}` reads, and `observations` says nothing of its results; if they show no entity, its effect is `none`"
+        for name in silent
+    ]
     return complaints, typed.odd()
 
 
-def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
+def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
     """Yield every recorded call of a known tool with its result, without refusals."""
     for trajectory in trajectories:
         for result in trajectory.events:
@@ -80,6 +83,15 @@ def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[
             tool = pack.schema.tools.get(call.tool)
             if tool is not None and accepted(tool, result):
                 yield call, result
+
+
+def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each entity that a recorded result shows, by kind and with the values shown."""
+    for call, result in _results(pack, trajectories):
+        for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
+            for sighting in sightings(observation, call.arguments, result.value(), None, True):
+                values = {name: sighting.show(name) for name in observation.entity.fields}
+                yield observation.entity.name, {name: raw for name, raw in values.items() if raw is not NOTHING}
 
 
 class _Typed:
@@ -173,7 +185,7 @@ def with_defaults(
     true, such as `closed`, is false before.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
-    for call, result in _accepted(pack, trajectories):
+    for call, result in _results(pack, trajectories):
         for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
             if observation.only or observation.text is not None:
                 continue
@@ -383,7 +395,8 @@ def tools_file(
     taken: set[str] = set()
     for name, card in cards.items():
         body: dict[str, Any] = {"effect": "write", **things.tools.get(name, {})}
-        if card.effect is not None:
+        # A catalogue marks a calculator as read-only, too.
+        if card.effect is not None and (card.effect, body["effect"]) != ("read", "none"):
             body["effect"] = card.effect
         if card.description:
             body["description"] = " ".join(card.description.split())
@@ -537,19 +550,6 @@ def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Sch
             if shown:
                 found[entity, name] = next(filter(holds_records, shown), shown[0])
     return found
-
-
-def is_shorter(value: Any, schema: Any) -> bool:
-    """Whether a list in a value is shorter than any recorded one."""
-    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
-    if isinstance(value, list):
-        items = cast(list[Any], value)
-        return len(items) < record.get("minItems", 0) or any(is_shorter(each, record.get("items")) for each in items)
-    if isinstance(value, dict):
-        parts = cast(dict[str, Any], record.get("properties") or {})
-        inner = record.get("additionalProperties")
-        return any(is_shorter(part, parts.get(name, inner)) for name, part in cast(dict[str, Any], value).items())
-    return False
 
 
 def holds_records(schema: Any) -> bool:

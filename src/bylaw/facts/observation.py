@@ -142,6 +142,24 @@ def compile_misfit(text: str) -> Callable[[PathScope], bool]:
     return is_misfit
 
 
+def compile_emptiness(text: str) -> Callable[[PathScope], bool]:
+    """Compile a test for values in which a path with `*` leads to empty lists or objects and to nothing else."""
+    root, steps = _parse(text)
+    start = _START[root]
+
+    def is_empty(scope: PathScope) -> bool:
+        found: list[tuple[Any, Any]] = [(start(scope), scope.key)]
+        for step in steps:
+            following = _walk(found, [step])
+            wanted = list if step is None else dict
+            if step in (None, "*") and not following and any(isinstance(value, wanted) for value, _ in found):
+                return True
+            found = following
+        return False
+
+    return is_empty
+
+
 _Step = str | int | None
 """A name, a position, `*` for an object's values, or None for a list's items."""
 
@@ -213,6 +231,8 @@ class Observation(Struct, frozen=True):
     """Whether the record is complete, so that a missing field has its default."""
     reads: frozenset[str] = frozenset()
     """The fields of a result that the paths read."""
+    is_empty: Callable[[PathScope], bool] | None = None
+    """Whether `each` leads to empty lists only, which is an answer."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -367,6 +387,9 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
         # "Not found" is an answer even if it does not name the entity.
         says_none = any(each.absent is not None and each.absent.search(text) for each in observations)
         return None if says_none or not text.strip() else "not_readable"
+    scope = PathScope(value, value, args)
+    if any(each.is_empty is not None and each.is_empty(scope) for each in observations):
+        return None
     return "not_mapped" if _holds_something(value) else None
 
 

@@ -17,6 +17,7 @@ from bylaw.facts.observation import (
     PathError,
     PathScope,
     compile_each,
+    compile_emptiness,
     compile_misfit,
     compile_path,
     first_name,
@@ -583,9 +584,10 @@ class SchemaReader:
             return None
         for name in body.fields.keys() - entity.fields.keys():
             self._paths.no_field(entity, name, *at)
+        each = self._paths.each(body.each, at)
         return Observation(
             entity,
-            self._paths.each(body.each, at),
+            each,
             self._paths.key(entity, body.key, at),
             {name: self._paths.value(path, at) for name, path in body.fields.items()},
             body.only,
@@ -594,6 +596,7 @@ class SchemaReader:
             self._paths.pattern(body.absent, at) if body.absent is not None else None,
             self._is_whole(entity, tool, str(body.each or "")),
             _names_read(body),
+            compile_emptiness(str(body.each)) if each is not None else None,
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:

@@ -1,0 +1,139 @@
+"""Whether a generated situation could occur, by the tools' schemas and by recorded values.
+
+A number is negative only if the schema or a record says so. If one date of a record was never after another, such as
+the start and the end of a stay, it is not after it in a plausible situation either.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from operator import ge, gt, le, lt
+from typing import Any, cast
+
+from bylaw.compile.things import Schema, section
+
+_OFTEN = 5
+"""How many different records show an order of dates, and how many calls the length of a list."""
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+Place = tuple[str, str]
+"""The path to a record and the name of one of its values."""
+
+
+def arguments_of(tool: str) -> str:
+    """Return the owner of a tool's arguments. An entity's fields belong to the entity."""
+    return f"{tool}()"
+
+
+class Plausible:
+    """What is known about the values of calls and entities."""
+
+    def __init__(self, schemas: Mapping[str, Schema], recorded: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        self._schemas = schemas
+        self._negative = {place for owner, schema in schemas.items() for place in _declared_negative(owner, schema)}
+        self._lengths: dict[Place, list[int]] = {}
+        earlier: dict[tuple[str, str, str], set[tuple[datetime, datetime]]] = {}
+        """Pairs of dates by path and names, the earlier date first."""
+        for owner, whole in recorded:
+            for path, record in _records(owner, whole):
+                self._negative |= {(path, name) for name, value in record.items() if _is_negative(value)}
+                moments = _moments(record)
+                for one, first in moments.items():
+                    for other, last in moments.items():
+                        if first < last:
+                            earlier.setdefault((path, one, other), set()).add((first, last))
+            for name, value in whole.items():
+                if isinstance(value, list):
+                    self._lengths.setdefault((owner, name), []).append(len(cast(list[Any], value)))
+        self._ordered = [
+            each
+            for each, pairs in earlier.items()
+            if len(pairs) >= _OFTEN and (each[0], each[2], each[1]) not in earlier
+        ]
+
+    def may_occur(self, owner: str, values: Mapping[str, Any]) -> bool:
+        """Whether a call's arguments or an entity's fields are plausible."""
+        if _is_out_of_bounds(values, self._schemas.get(owner)):
+            return False
+        if any(self._is_short(owner, name, value) for name, value in values.items()):
+            return False
+        return all(self._fits(path, record) for path, record in _records(owner, values))
+
+    def _is_short(self, owner: str, name: str, value: Any) -> bool:
+        """Whether a value is a list that is shorter than any recorded one."""
+        lengths = self._lengths.get((owner, name), [])
+        return isinstance(value, list) and len(lengths) >= _OFTEN and len(cast(list[Any], value)) < min(lengths)
+
+    def _fits(self, path: str, record: Mapping[str, Any]) -> bool:
+        if any(_is_negative(value) and (path, name) not in self._negative for name, value in record.items()):
+            return False
+        moments = _moments(record)
+        return not any(
+            at == path and first in moments and last in moments and moments[first] > moments[last]
+            for at, first, last in self._ordered
+        )
+
+
+def _is_out_of_bounds(value: Any, schema: Any) -> bool:
+    """Whether a number or the length of a list, at any depth, is outside the schema's bounds."""
+    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    if isinstance(value, list):
+        items = cast(list[Any], value)
+        inner = record.get("items")
+        return len(items) < record.get("minItems", 0) or any(_is_out_of_bounds(each, inner) for each in items)
+    if isinstance(value, dict):
+        inner, parts = record.get("additionalProperties"), section(record, "properties")
+        return any(
+            _is_out_of_bounds(part, parts.get(name, inner)) for name, part in cast(dict[str, Any], value).items()
+        )
+    if not isinstance(value, int | float):
+        return False
+    return any(name in record and is_outside(value, record[name]) for name, is_outside in _BOUNDS.items())
+
+
+_BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "minimum": lt,
+    "maximum": gt,
+    "exclusiveMinimum": le,
+    "exclusiveMaximum": ge,
+}
+
+
+def _records(path: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every record in a value with its path. The items of a list share one path."""
+    if isinstance(value, list):
+        for item in cast(list[Any], value):
+            yield from _records(path, item)
+    elif isinstance(value, dict):
+        record = cast(dict[str, Any], value)
+        yield path, record
+        for name, part in record.items():
+            yield from _records(f"{path}.{name}", part)
+
+
+def _declared_negative(path: str, schema: Any) -> Iterator[Place]:
+    """Yield the places where a schema allows negative numbers."""
+    record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    if record.get("type") == "array":
+        yield from _declared_negative(path, record.get("items"))
+    for name, part in section(record, "properties").items():
+        if section({"": part}, "").get("minimum", 0) < 0:
+            yield path, name
+        yield from _declared_negative(f"{path}.{name}", part)
+
+
+def _is_negative(value: Any) -> bool:
+    return isinstance(value, int | float) and value < 0
+
+
+def _moments(record: Mapping[str, Any]) -> dict[str, datetime]:
+    """Return the dates and times of a record. Values with and without a time zone are not mixed."""
+    found: dict[str, datetime] = {}
+    for name, value in record.items():
+        if isinstance(value, str) and _DAY.match(value):
+            try:
+                found[name] = datetime.fromisoformat(value)
+            except ValueError:
+                continue
+    zoned = {each.tzinfo is not None for each in found.values()}
+    return found if len(zoned) <= 1 else {}
