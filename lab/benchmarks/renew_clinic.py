@@ -2,9 +2,9 @@
 
     uv run python lab/benchmarks/renew_clinic.py DIR
 
-Run it again and again: it reads the answers that lie beside the pages in DIR/pages, goes on with the compile and writes
-the pages of the next round. Whoever answers may see these pages and nothing else. When nothing is left to ask, it
-replaces the recordings and the files of lab/packs/clinic_compiled.
+Each run is one round: it reads the answers next to the pages in DIR/pages, continues the compile, and writes the pages
+of the next round. The exit status is 1 while pages wait. People who answer see these pages and nothing else. The last
+round replaces the recordings and the files of lab/packs/clinic_compiled, and exits with 0.
 """
 
 import hashlib
