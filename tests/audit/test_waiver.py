@@ -103,14 +103,6 @@ def test_the_owner_and_the_reason_are_in_no_output_of_a_redacted_audit(desk: Pat
     assert "Ines" not in every
 
 
-def test_a_waiver_of_an_earlier_version_waives_nothing_and_is_told_the_new_id(desk: Path) -> None:
-    bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
-    first = next(Store(desk / "out").findings())
-    said, found = audited(desk, f"finding: {Store(desk / 'out').former_ids()[first.id]}, {SIGNED}")
-    assert found["waived"] == []
-    assert f"write `{first.id}`" in " ".join(said.split())
-
-
 def test_waived_findings_do_not_count_for_fail_on(desk: Path) -> None:
     both = (f"policy: no-partner, {SIGNED}", f"policy: ask-first, {SIGNED}")
     audited(desk, *both, arguments=("--fail-on", "near_miss", "--fail-on", "rule"))

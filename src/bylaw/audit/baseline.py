@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.row import Finding, is_worse, rank
+from bylaw.audit.row import FINDING_IDS, Finding, is_worse, rank
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers
 from bylaw.errors import UsageError
@@ -69,10 +69,6 @@ class Comparison(Struct, frozen=True):
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
     """Ids of findings that the earlier audit has with the same gravity, even if waived."""
-    is_former: bool = False
-    """Whether the earlier audit's ids ignore arguments, so that an id may belong to another call."""
-    renamed: dict[str, str] = {}
-    """The current ids of findings, by the ids in unused waivers."""
     by_policy: dict[str, dict[str, int]] = {}
     """For each policy, the calls to which it objects, matched with the earlier audit: `new`, `still` and `fixed`.
     Waived findings are left out.
@@ -112,8 +108,6 @@ class Baseline(Struct, frozen=True):
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
-    is_former: bool = False
-    """Whether an earlier version of Bylaw made the ids, which then ignore arguments."""
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
@@ -123,11 +117,15 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
     findings: dict[Criterion, dict[str, Finding]] = {
         each: {found.id: found for found in store.findings(each)} for each in CRITERIA
     }
-    return Baseline(folder, findings, not store.names_calls)
+    return Baseline(folder, findings)
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise `UsageError` if an earlier audit's findings have other ids because of another redaction key."""
+    """Raise `UsageError` if an earlier audit's findings have other ids: those of another version or redaction key."""
+    if store.summary["finding_ids"] != FINDING_IDS:
+        raise UsageError(
+            "finding ids differ: an earlier version of Bylaw made the audit", place=str(store.path), hint="audit again"
+        )
     if store.summary["redacted"] != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
         raise UsageError(
@@ -151,8 +149,6 @@ def compare_audits(
     store = Store(out)
     criterion = store.criterion
     before = dict(baseline.findings[criterion]) if baseline is not None else {}
-    is_former = baseline is not None and baseline.is_former
-    former = store.former_ids() if is_former else {}
     known: set[str] = set()
     new: list[Finding] = []
     still: list[Finding] = []
@@ -161,7 +157,7 @@ def compare_audits(
     fixed: list[Finding] = []
     matched: Counter[tuple[str, str]] = Counter()
     for finding in store.findings(criterion) if findings is None else findings:
-        then = before.pop(former.get(finding.id, finding.id) if is_former else finding.id, None)
+        then = before.pop(finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
             known.add(finding.id)
         covering = waivers.waive(finding)
@@ -186,12 +182,8 @@ def compare_audits(
     matched.update((charge.policy, "fixed") for finding in fixed for charge in finding.charges)
     gone = [finding for finding in left if finding.trajectory not in names]
     folder = baseline.folder if baseline is not None else None
-    if not former and any(each.finding for each in waivers.unused):
-        former = store.former_ids()
-    now = {old: id for id, old in former.items() if old != id}
-    renamed = {each.finding: now[each.finding] for each in waivers.unused if each.finding in now}
     by_policy = {name: {state: matched[name, state] for state in MATCHED} for name, _ in sorted(matched)}
-    told = (refused, waivers.expired, waivers.unused, frozenset(known), is_former, renamed, by_policy)
+    told = (refused, waivers.expired, waivers.unused, frozenset(known), by_policy)
     return Comparison(folder, new, still, waived, fixed, gone, *told)
 
 

@@ -7,7 +7,6 @@ from them on demand.
 import json
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.audit.output import has_tables
-from bylaw.audit.row import FINDING_IDS, FLAGGED, CallRow, Finding, JsonRecord, RuleRow, finding_id
+from bylaw.audit.row import FLAGGED, CallRow, Finding, JsonRecord, RuleRow
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
@@ -96,11 +95,6 @@ class Store:
         """The criterion of the audit. Older audits do not name it."""
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
-    @property
-    def names_calls(self) -> bool:
-        """Whether finding ids depend on the calls' arguments, as they have since version 0.2."""
-        return self.summary["finding_ids"] >= FINDING_IDS
-
     def document(self, name: str) -> JsonRecord:
         """Return a whole JSON file as a record; empty without the file."""
         file = self.path / name
@@ -177,19 +171,6 @@ class Store:
             if rule.finding:
                 severity = self.policies.get(rule.policy, {}).get("severity", "medium")
                 yield rule.as_finding(severity)
-
-    def former_ids(self) -> dict[str, str]:
-        """Return finding ids by the ids that versions before 0.2 gave them, which ignore arguments."""
-        made: Counter[tuple[str, str]] = Counter()
-        former: dict[str, str] = {}
-        lines = [(CALLS, _calls), (RULES, _rules)]
-        for each in (_decoded(decoder, line, self.path) for name, decoder in lines for line in self.raw(name)):
-            deed: str = each.tool if isinstance(each, CallRow) else f"rule {each.rule}"
-            name = each.trajectory or ""
-            made[name, deed] += 1
-            if each.finding:
-                former[each.finding] = finding_id(name, f"{deed}\0{made[name, deed]}")
-        return former
 
     def log_places(self) -> dict[str, LogPlace]:
         """Return each conversation's place in the logs, for conversations with findings."""

@@ -59,14 +59,6 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     if comparison.baseline is not None:
         _list("new", comparison.new, console)
         _list("fixed", comparison.fixed, console)
-    if comparison.is_former:
-        console.print(
-            Text(
-                "An earlier version wrote the baseline. Its finding ids ignore a call's arguments, so findings "
-                "may match the wrong call. Audit the logs of the baseline again.",
-                style="yellow",
-            )
-        )
     _waived(comparison, console)
     for line in _idle_waivers(comparison):
         console.print(Text(line, style="yellow"))
@@ -99,8 +91,6 @@ def _idle_waivers(comparison: Comparison) -> Iterator[str]:
             verdicts = ", ".join(f"{clean(each.policy, 60)}: {each.verdict}" for each in finding.charges)
             what = f"{waiver.place}: no effect: {_what(waiver)} is not waived for all of its verdicts"
             yield f"{what}; to waive it, write `verdicts: {{{verdicts}}}`"
-        elif now := comparison.renamed.get(waiver.finding):
-            yield f"{waiver.place}: no effect: {_what(waiver)} is an id of an earlier version; write `{now}`"
         else:
             yield f"{waiver.place}: no effect: {_what(waiver)} was not found"
 
