@@ -9,7 +9,7 @@ import pytest
 
 from bylaw.align.grader import Gold, Grader, ModelJudge, UngradedError, gold_of
 from bylaw.align.reward import PAPER, Switches
-from bylaw.align.training.scoring import graded, grades, scorer
+from bylaw.align.training.stage import graded, grades, scorer
 from bylaw.errors import UsageError
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError

@@ -6,8 +6,7 @@ from typing import Any
 
 from bylaw.align.dataset import write_manifest
 from bylaw.align.prompt import pack_named
-from bylaw.align.training.data import rows_file
-from bylaw.align.training.model_card import source_of, weights_digest, write_model_card
+from bylaw.align.training.stage import rows_file, source_of, weights_digest, write_model_card
 
 
 def folders(root: Path) -> tuple[Path, Path]:

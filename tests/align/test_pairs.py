@@ -126,7 +126,7 @@ def test_trl_loads_the_pairs(tmp_path: Path) -> None:
     trl, datasets = pytest.importorskip("trl"), pytest.importorskip("datasets")
     from transformers import AutoTokenizer
 
-    from bylaw.align.training.data import with_dialect
+    from bylaw.align.training.stage import with_dialect
     from tests.align.tiny import tiny_model
 
     (found,) = marked(tmp_path, talk(looks=False))

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from bylaw.align.training.data import CLOSE, OPEN
+from bylaw.align.training.stage import CLOSE, OPEN
 
 
 def tiny_model(folder: Path, texts: Iterable[str], *, words: int = 2048, width: int = 64, seed: int = 0) -> Path:

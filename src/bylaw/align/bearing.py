@@ -62,14 +62,6 @@ def notes_of(
     return tuple(dict.fromkeys(run.notes))
 
 
-class _Gap(Struct, frozen=True):
-    """A difference, with its two operands."""
-
-    value: Any
-    of: Any
-    less: Any
-
-
 class _Noting(GuardRun):
     """A run that records comparisons."""
 
@@ -80,7 +72,8 @@ class _Noting(GuardRun):
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
         """Values as they were read. A compared value is recognised by identity."""
-        self.gaps: list[_Gap] = []
+        self.gaps: list[tuple[Any, Any, Any]] = []
+        """Differences, each with its two operands."""
         self.last: Fact | None = None
         """The fact that the guard read last."""
 
@@ -98,7 +91,7 @@ class _Noting(GuardRun):
 
     def subtract(self, one: Any, other: Any) -> Any:
         value = super().subtract(one, other)
-        self.gaps.append(_Gap(value, one, other))
+        self.gaps.append((value, one, other))
         return value
 
     def less(self, one: Any, other: Any) -> Any:
@@ -154,10 +147,8 @@ class _Noting(GuardRun):
         """Note `fact - now() >= hours(24)` as a comparison of the fact with a point in time."""
         if gap.__class__ is not timedelta or span.__class__ is not timedelta or self.time is None:
             return False
-        found = next((each for each in reversed(self.gaps) if each.value is gap), None)
-        if found is None:
-            return False
-        for value, since, sign in ((found.of, found.less, 1), (found.less, found.of, -1)):
+        _, of, less = next((each for each in reversed(self.gaps) if each[0] is gap), (None, None, None))
+        for value, since, sign in ((of, less, 1), (less, of, -1)):
             fact = self.fact_of(value)
             if fact is None or not self.is_now(since):
                 continue
@@ -169,8 +160,8 @@ class _Noting(GuardRun):
 
     def left_over(self, value: Any, rest: Any) -> bool:
         """Note `amount <= paid - refunded` as a comparison of an amount with the remainder."""
-        found = next((each for each in reversed(self.gaps) if each.value is rest), None)
-        fact = self.fact_of(found.less) if found is not None else None
+        found = next((each for each in reversed(self.gaps) if each[0] is rest), None)
+        fact = self.fact_of(found[2]) if found is not None else None
         if fact is None:
             return False
         self.note(fact, f"leaves {_written(rest)}, and {_written(value)} is {_order(*alike(value, rest))}")
@@ -350,18 +341,7 @@ def bearing(
             served |= now.weighing()
         case "other":
             pass
-    last = max((turn.end for turn in turns(before)), default=0)
-    return _put_together(pack, now, purpose, serving, served, last)
-
-
-def _put_together(
-    pack: Pack,
-    now: "_Look",
-    purpose: Purpose,
-    serving: Serving,
-    served: set[str],
-    since: int,
-) -> Bearing:
+    since = max((turn.end for turn in turns(before)), default=0)
     evidence = [each for each in now.evidence if each.policy.id in served]
     notes = now.notes()
     seen = now.seen(note for each in notes.values() for note in each)
@@ -523,17 +503,14 @@ def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serv
 
 def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
     """Return what to ask the user for these policies, from the fields that their guards read."""
-    found: dict[str, None] = {}
-    for entity in pack.schema.entities.values():
-        for field in entity.fields.values():
-            named = f"{entity.name}.{field.name}"
-            if field.origin == "user" and field.question and any(named in _facts_of(pack, each) for each in policies):
-                found[field.question] = None
-    return tuple(found)
-
-
-def _facts_of(pack: Pack, policy: str) -> frozenset[str]:
-    return pack.guards[policy].facts if policy in pack.guards else frozenset()
+    read = {fact for each in policies if each in pack.guards for fact in pack.guards[each].facts}
+    asked = (
+        field.question
+        for entity in pack.schema.entities.values()
+        for field in entity.fields.values()
+        if field.origin == "user" and field.question and f"{entity.name}.{field.name}" in read
+    )
+    return tuple(dict.fromkeys(asked))
 
 
 def _untold(pack: Pack, call: Call) -> Call:

@@ -123,7 +123,10 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
             raise UsageError("the endpoint needs a model name", hint="name it with --model")
         return Model(endpoint(said, model))
     if Path(said).is_dir():
-        return _training("checkpoint").open_checkpoint(Path(said))
+        try:
+            return import_module("bylaw.align.training.checkpoint").open_checkpoint(Path(said))
+        except ModuleNotFoundError as error:
+            raise UsageError(f"a checkpoint needs `{error.name}`", hint="install `bylaw[train]`") from None
     scripts = open_desk(pack).agents()
     if said not in scripts:
         raise UsageError(f"`{said}` is not an agent", hint=f"an http address, a folder, or one of {', '.join(scripts)}")
@@ -146,10 +149,3 @@ def as_chat(message: ChatMessage) -> tuple[Any, str]:
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]
-
-
-def _training(module: str) -> Any:
-    try:
-        return import_module(f"bylaw.align.training.{module}")
-    except ModuleNotFoundError as error:
-        raise UsageError(f"a checkpoint needs `{error.name}`", hint="install `bylaw[train]`") from None

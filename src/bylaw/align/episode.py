@@ -4,7 +4,7 @@ Many episodes can be played together. Give all their `messages` to a model, `ste
 continue until all are `done`. A step takes well under a millisecond.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -289,12 +289,14 @@ class ShieldedEpisode(Episode):
         super().__init__(task, policy=policy)
         self.stopped: list[str] = []
         """The shield's feedback on each stopped call."""
-        shield = Shield(pack_named(task.pack), postures=Postures("enforce", resolve=resolve), tools=self._look_up)
+        postures = Postures("enforce", resolve=resolve)
+        shield = Shield(
+            pack_named(task.pack),
+            postures=postures,
+            tools=lambda tool, arguments: self.scene.call(tool, dict(arguments)),
+        )
         self.session = shield.session()
         self.session.user(self.messages[-1]["content"])
-
-    def _look_up(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        return self.scene.call(tool, dict(arguments))
 
     def _say(self, text: str) -> None:
         self.session.agent(text)

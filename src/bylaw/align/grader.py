@@ -27,12 +27,6 @@ class UngradedError(UsageError):
     """A text was due, but there is nothing to grade it by."""
 
 
-class Said(Struct, frozen=True):
-    """A reply that was due."""
-
-    text: str
-
-
 class Gold(Struct, frozen=True):
     """The correct turn: the part of an RL row that the reward needs."""
 
@@ -43,9 +37,9 @@ class Gold(Struct, frozen=True):
     prompt: tuple[dict[str, Any], ...] = ()
     """The messages before the turn. The guards read the facts of the case from them."""
 
-    def due(self) -> ToolCall | Said:
+    def due(self) -> ToolCall | Text:
         """The call or text that was due."""
-        return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Said)
+        return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Text)
 
     @property
     def needs_judge(self) -> bool:
@@ -112,7 +106,7 @@ class Grader:
                 asked.append(mark_question(due.text, predicted.text))
         self._judge.prepare(asked)
 
-    def _mark(self, predicted: ToolCall | Text, due: Said, slots: Sequence[Slot]) -> float:
+    def _mark(self, predicted: ToolCall | Text, due: Text, slots: Sequence[Slot]) -> float:
         if isinstance(predicted, ToolCall) or not predicted.text:
             return 0.0
         if self._judge is not None:

@@ -26,12 +26,6 @@ class Line(Struct, frozen=True):
     verdict: Verdict | None = None
 
 
-class Failure(Struct, frozen=True):
-    """The output line for an input line that could not be scored."""
-
-    error: str
-
-
 _decoder = msgspec.json.Decoder(Line)
 _encoder = msgspec.json.Encoder()
 _Words = TypeVar("_Words", Judged, Text)
@@ -89,12 +83,12 @@ def each_line(stdin: BinaryIO, stdout: BinaryIO, work: Callable[[bytes, int, str
     """
     status = 0
     for number, line in enumerate(stdin, start=1):
-        answer: Reward | Failure
+        answer: Reward | dict[str, str]
         try:
             answer = work(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number, f"<stdin>:{number}")
         except BylawError as error:
             status = 3
-            answer = Failure(str(error))
+            answer = {"error": str(error)}
             print(f"bylaw: {error.code} {error}", file=sys.stderr)
         stdout.write(_encoder.encode(answer) + b"\n")
     stdout.flush()

@@ -28,6 +28,7 @@ _FAULT: dict[Verdict, Fraction] = {
     "near_miss": Fraction(1),
     "violation": Fraction(1),
 }
+"""How far a write is from a permitted one, by what was seen."""
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,11 +102,11 @@ def score(turn: Turn, switches: Switches = PAPER) -> Reward:
     worth = turn_reward(turn.expected, turn.predicted, switches.mismatch)
     recall = jaccard(turn.required, turn.recalled)
     made_up = hallucination(len(turn.recalled), turn.hallucinated)
-    length = length_penalty(turn.thought_words)
+    length = min(Fraction(1), max(Fraction(0), Fraction(turn.thought_words - SOFT, HARD - SOFT)))
     total = form + worth + recall - made_up - length
     compliance: Fraction | None = None
     if switches.compliance:
-        compliance = Fraction(str(switches.compliance)) * fault(turn.verdict)
+        compliance = Fraction(str(switches.compliance)) * (_FAULT[turn.verdict] if turn.verdict is not None else 0)
         total -= compliance
     return Reward(
         float(form),
@@ -129,11 +130,6 @@ def hallucination(recalled: int, hallucinated: int) -> Fraction:
     """Return the share of stated rules that no policy has; 0 if nothing is stated."""
     stated = recalled + hallucinated
     return Fraction(hallucinated, stated) if stated else Fraction(0)
-
-
-def length_penalty(words: int) -> Fraction:
-    """Return the penalty for a thought's length: 0 up to SOFT words, 1 from HARD words on."""
-    return min(Fraction(1), max(Fraction(0), Fraction(words - SOFT, HARD - SOFT)))
 
 
 def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatch: Mismatch = "paper") -> Fraction:
@@ -169,8 +165,3 @@ def same(one: Any, other: Any) -> bool:
         left, right = cast(list[Any], one), cast(list[Any], other)
         return len(left) == len(right) and all(same(*pair) for pair in zip(left, right, strict=True))
     return one == other
-
-
-def fault(verdict: Verdict | None) -> Fraction:
-    """Return how far a write is from a permitted one, by what was seen; 0 for anything but a write."""
-    return Fraction(0) if verdict is None else _FAULT[verdict]

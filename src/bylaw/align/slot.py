@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from functools import cache
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -136,7 +135,7 @@ class Slot(Struct, frozen=True):
             case "time":
                 return self.value in times_in(text)
             case _:
-                return any(_pattern(pattern).search(text) for pattern in self.says)
+                return any(re.search(pattern, text, re.IGNORECASE) for pattern in self.says)
 
 
 def f1(slots: Sequence[Slot], text: str, *, gold: str) -> float:
@@ -177,11 +176,6 @@ def times_in(text: str) -> set[str]:
 def is_day(said: str, day: str) -> bool:
     """Whether a day, perhaps without a year, is `day`."""
     return said == day or (len(said) == 5 and day.endswith(f"-{said}"))
-
-
-@cache
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
 
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")

@@ -140,12 +140,7 @@ def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
             return "unknown tool"
         if misfit(event.arguments, tool.parameters, tool.required):
             return "unfit arguments"
-        for _, value in leaf_values(event.arguments):
-            if isinstance(value, str) and is_identifier(value) and named_nowhere(provenance, value, step):
-                return "made-up id"
+        ids = [value for _, value in leaf_values(event.arguments) if isinstance(value, str) and is_identifier(value)]
+        if any(provenance.origin(value, before=step).kind == "nowhere" for value in ids):
+            return "made-up id"
     return None if acts else "no turn"
-
-
-def named_nowhere(provenance: Provenance, value: str, step: int) -> bool:
-    """Whether the conversation before a call lacks a value of the call."""
-    return provenance.origin(value, before=step).kind == "nowhere"

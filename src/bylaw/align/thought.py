@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +27,6 @@ from bylaw.trace.event import Call, Event, Result
 
 _LONGEST_WISH = 12
 _LONGEST_WORDING = 22
-_ID = re.compile(r"_id$")
 
 
 def wish(tool: Tool | None, name: str) -> str:
@@ -68,17 +66,12 @@ def names_in(pack: Pack) -> frozenset[str]:
     """Return the words with a capital inside sentences of the document or the definitions."""
     texts = [policy.definition for policy in pack.policies.values()]
     texts += [each.text for policy in pack.policies.values() for each in policy.citations if each.text]
-    return _names_in(tuple(texts))
-
-
-@cache
-def _names_in(texts: tuple[str, ...]) -> frozenset[str]:
     return frozenset(found for text in texts for found in re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", text))
 
 
 def label(name: str) -> str:
     """Return a field's name in words, without the word for an id."""
-    return " ".join(words_of(_ID.sub("", name)))
+    return " ".join(words_of(name.removesuffix("_id")))
 
 
 def value_in_words(field: Field, value: Any) -> str:
@@ -158,10 +151,6 @@ class Thought(Struct, frozen=True):
         """The policies that the turn needs (A)."""
         return self.bearing.required
 
-    def tagged(self) -> str:
-        """The think block before the turn."""
-        return f"<think>{self.text}</think>"
-
 
 def think(
     pack: Pack,
@@ -179,11 +168,11 @@ def think(
     """
     found = bearing(pack, events, span, serving, purpose)
     before, turn = events[: span.start], events[span.start : span.end]
-    text = ""
     if found.purpose == "write" and found.serving is not None and not found.is_settled:
-        return Thought(text, found)
+        return Thought("", found)
+    text, names = "", names_in(pack)
     for brevity in range(4):
-        text = _Composer(pack, found, before, turn, random.Random(f"{seed}/{span.start}"), brevity).text()
+        text = _Composer(pack, found, before, turn, random.Random(f"{seed}/{span.start}"), brevity, names).text()
         if len(_WORKING.sub("", text).split()) <= SOFT:
             break
     return Thought(text, found)
@@ -198,6 +187,7 @@ class _Composer:
         turn: Sequence[Event],
         rng: random.Random,
         brevity: int,
+        names: frozenset[str],
     ) -> None:
         self._pack = pack
         self._before = before
@@ -206,7 +196,7 @@ class _Composer:
         """1 leaves out the wish, 2 also the list of missing facts, 3 uses each policy's shortest wording."""
         self._found = found
         self._rng = rng
-        self._names = names_in(pack)
+        self._names = names
 
     def text(self) -> str:
         parts = [*self._wish(), *self._news(), *self._policies(), self._then()]

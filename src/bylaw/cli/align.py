@@ -309,8 +309,7 @@ def score_command(
     from bylaw.align.lines import score_answers, score_lines
     from bylaw.align.prompt import pack_named
     from bylaw.align.reward import Switches
-    from bylaw.align.training.data import pack_of, training_rows
-    from bylaw.align.training.scoring import graded, open_judge
+    from bylaw.align.training.stage import graded, open_judge, pack_of, training_rows
 
     if not isfinite(compliance):
         raise UsageError(f"`{compliance}` is not a weight", hint="give a number of 0 or more, as in --compliance 1")
@@ -362,10 +361,8 @@ def train_command(
     A killed run resumes from its last checkpoint, at most two minutes old.
     """
     from bylaw.align.prompt import pack_named
-    from bylaw.align.training.data import pack_of, rows_file, training_rows
-    from bylaw.align.training.model_card import source_of
     from bylaw.align.training.preset import settings_of
-    from bylaw.align.training.scoring import graded, open_judge, scorer
+    from bylaw.align.training.stage import graded, open_judge, pack_of, rows_file, scorer, source_of, training_rows
 
     changed = dict(map(_setting, changes))
     settings_of(preset, int(stage), changed)

@@ -22,7 +22,6 @@ from bylaw.align.episode import play  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.lesson import gold  # noqa: E402
 from bylaw.align.prompt import pack_named  # noqa: E402
-from bylaw.align.training.data import training_rows, with_dialect  # noqa: E402
 from bylaw.align.training.preset import settings_of  # noqa: E402
 from bylaw.align.training.run import (  # noqa: E402
     Run,
@@ -30,7 +29,7 @@ from bylaw.align.training.run import (  # noqa: E402
     make_trainer,
     train,
 )
-from bylaw.align.training.scoring import grades, scorer  # noqa: E402
+from bylaw.align.training.stage import grades, scorer, training_rows, with_dialect  # noqa: E402  # noqa: E402
 from bylaw.errors import UsageError  # noqa: E402
 from bylaw_lab.clinic.tasks.sets import pairs, scenarios  # noqa: E402
 from tests.align.tiny import tiny_model  # noqa: E402

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bylaw.align.episode import Episode
-from bylaw.align.training.data import CLOSE, with_dialect
+from bylaw.align.training.stage import CLOSE, with_dialect
 
 LONGEST = 256
 """The maximum length of an output in tokens."""

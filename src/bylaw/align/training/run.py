@@ -16,9 +16,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from bylaw.align.export import output_of
-from bylaw.align.training.data import with_dialect
-from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
+from bylaw.align.training.stage import with_dialect, write_model_card
 
 SAVE_EVERY = 90.0
 """Seconds between checkpoints. A killed run loses less than two minutes."""

@@ -1,0 +1,247 @@
+"""A stage of training: its rows, as `bylaw align data` writes them, the pack and the reward that grade them, and the
+model's card.
+
+A conversation becomes ChatML text, with tool results in Hermes format. Training, evaluation and servers share this
+template. The system message lists the tools, and a call is ordinary text. `chatml.jinja` marks the agent's turns, so
+that TRL trains only on these.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bylaw.align.dataset import digest_of, find_manifest
+from bylaw.align.grader import Grader, ModelJudge, gold_of
+from bylaw.align.prompt import pack_named
+from bylaw.align.reward import Mismatch, Switches
+from bylaw.errors import UsageError
+from bylaw.llm.source import open_chat
+
+OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
+_TEMPLATE = Path(__file__).parent / "chatml.jinja"
+FILES = {1: "stage1", 2: "stage2", 3: "rl"}
+
+
+def pack_of(data: Path, named: str | None) -> str:
+    """Return the name of the pack that grades rows: the given one, or the one in `data.json`.
+
+    Raises if neither is known, or if the pack has changed since the rows were made.
+    """
+    made = find_manifest(data)
+    if named is None and made is None:
+        raise UsageError(f"cannot tell which pack `{data}` was made with", hint="name it with --pack")
+    name = named or (made.pack if made is not None else "")
+    if made is not None and named is None and pack_named(name).digest != made.pack_digest:
+        raise UsageError(
+            f"pack `{name}` has changed since the rows were made",
+            place=str(data),
+            hint="make them again with `bylaw align data`, or name the pack with --pack to grade by it anyway",
+        )
+    return name
+
+
+def rows_file(path: Path, stage: int) -> Path:
+    """Return the file of a stage's rows: the named file, or the stage's file in a folder."""
+    if path.is_dir():
+        named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
+        found = next((file for file in named if file.exists()), None)
+        if found is None:
+            raise UsageError(f"there is no `{named[0].name}` in `{path}`", hint="write it with `bylaw align data`")
+        path = found
+    if not path.exists():
+        raise UsageError(f"there is no file `{path}`", hint="write it with `bylaw align data`")
+    return path
+
+
+def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
+    """Return the rows of a file, or of a folder's file for the stage. JSON lines may be compressed."""
+    path = rows_file(path, stage)
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    rows: list[dict[str, Any]] = []
+    wanted = "prompt" if stage == 3 else "messages"
+    for number, line in enumerate(raw.splitlines(), start=1):
+        try:
+            row = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise UsageError(f"not a row: {error}", place=f"{path}:{number}") from None
+        if wanted not in row:
+            raise UsageError(f"a row of stage {stage} needs `{wanted}`", place=f"{path}:{number}")
+        rows.append(row)
+    if not rows:
+        raise UsageError(f"`{path}` has no rows", hint="write it with `bylaw align data`")
+    return rows
+
+
+def with_dialect(tokenizer: Any) -> Any:
+    """Return the tokenizer with this template and its end of turn."""
+    tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
+    tokenizer.eos_token = CLOSE
+    tokenizer.pad_token = tokenizer.pad_token or CLOSE
+    return tokenizer
+
+
+Term = Literal["format", "turn", "policy_recall", "hallucination", "length", "compliance"]
+PARTS: dict[str, tuple[Term, ...]] = {
+    "tf": ("format", "turn"),
+    "pr": ("policy_recall",),
+    "hp": ("hallucination",),
+    "lp": ("length",),
+    "vc": ("compliance",),
+}
+"""Terms by their names in the paper's table 5, and `vc`, the compliance term. `vc=3` gives it weight 3."""
+FULL = "tf+pr+hp+lp"
+_PENALTIES = frozenset(("hallucination", "length", "compliance"))
+
+
+def terms_of(said: str) -> tuple[tuple[Term, ...], float]:
+    """Return the terms in a text such as `tf+pr+vc=3` and the weight of compliance. `full` is the paper's reward."""
+    terms: list[Term] = []
+    weight = 0.0
+    parts = (FULL if part == "full" else part for part in said.split("+"))
+    for part in "+".join(parts).split("+"):
+        name, given, number = part.partition("=")
+        if name not in PARTS or (given and name != "vc"):
+            raise UsageError(f"unknown reward term `{part}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
+        if name == "vc":
+            weight = _weight(number) if given else 1.0
+        terms += PARTS[name]
+    return tuple(terms), weight
+
+
+def _weight(number: str) -> float:
+    try:
+        found = float(number)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < inf:
+        raise UsageError(f"`{number}` is not a weight", hint="a number above 0, as in vc=3")
+    return found
+
+
+def grades(
+    outputs: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    said: str,
+    pack: str = "clinic",
+    mismatch: Mismatch = "floor",
+    judge: ModelJudge | None = None,
+) -> list[dict[str, float]]:
+    """Return each output's terms, with the sum of those that count as `total`."""
+    terms, weight = terms_of(said)
+    grader = _grader(pack, weight, mismatch, judge)
+    golds = [gold_of(row) for row in rows]
+    grader.prepare(zip(outputs, golds, strict=True))
+    found: list[dict[str, float]] = []
+    for output, gold in zip(outputs, golds, strict=True):
+        reward = grader.grade(output, gold)
+        values = {term: getattr(reward, term) or 0.0 for part in PARTS.values() for term in part}
+        total = sum(-values[term] if term in _PENALTIES else values[term] for term in terms)
+        found.append({**values, "total": total})
+    return found
+
+
+def scorer(
+    said: str = "full", *, pack: str = "clinic", mismatch: Mismatch = "floor", judge: ModelJudge | None = None
+) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
+    """Return `grades` for one choice of terms."""
+    terms_of(said)
+    return partial(grades, said=said, pack=pack, mismatch=mismatch, judge=judge)
+
+
+def graded(
+    rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
+) -> tuple[list[Mapping[str, Any]], int]:
+    """Return the rows that can be graded and the number of others. Raises if the rows belong to another pack."""
+    known = pack_named(pack).policies
+    for number, row in enumerate(rows, start=1):
+        if strange := [name for name in gold_of(row).required if name not in known]:
+            raise UsageError(
+                f"row {number} needs the policy `{strange[0]}`, which pack `{pack}` has not",
+                hint="--pack names the pack that the rows were made with",
+            )
+    kept = [row for row in rows if has_judge or not gold_of(row).needs_judge]
+    if not kept:
+        raise UsageError("no row can be graded", hint="mark texts with --judge MODEL")
+    return kept, len(rows) - len(kept)
+
+
+def open_judge(said: str | None) -> ModelJudge | None:
+    """Return the judge that `--judge` names; None if texts are graded by slots."""
+    return None if said is None else ModelJudge(open_chat(said, concurrency=16))
+
+
+@cache
+def _grader(pack: str, compliance: float, mismatch: Mismatch, judge: ModelJudge | None) -> Grader:
+    return Grader(pack_named(pack), judge=judge, switches=Switches(mismatch=mismatch, compliance=compliance))
+
+
+STAGES = {
+    1: "supervised fine-tuning with the policy in the prompt (stage 1)",
+    2: "supervised fine-tuning with thoughts and without the policy (stage 2)",
+    3: "GRPO over single turns (stage 3)",
+}
+
+
+def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
+    """Return the source of a run's rows and initial weights, with hashes."""
+    found: dict[str, Any] = {
+        "data": {"file": file.name, "sha256": digest_of(file)},
+        "model": {"name": model.name, "sha256": weights_digest(model)},
+    }
+    if (made := find_manifest(data)) is not None:
+        listed = made.sets.get(file.name.split(".")[0])
+        found["data"] |= {"command": made.command, "as_made": listed is not None and listed.sha256 == digest_of(file)}
+        found["pack"] = {"name": made.pack, "version": made.pack_version, "sha256": made.pack_digest}
+    return found
+
+
+def weights_digest(folder: Path) -> str:
+    """Return the hash of a model's weights, file by file in order of name."""
+    whole = hashlib.sha256()
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as stream:
+            whole.update(hashlib.file_digest(stream, "sha256").digest())
+    return whole.hexdigest()
+
+
+def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
+    """Write `README.md` next to the model from its run's record."""
+    source: Mapping[str, Any] = done.get("source") or {}
+    lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
+    if model := source.get("model"):
+        lines.append(f"It began as `{model['name']}` (weights `{model['sha256'][:16]}`).")
+    if data := source.get("data"):
+        told = f"It learned from {done['rows']} rows of `{data['file']}` (`{data['sha256'][:16]}`)"
+        lines.append(f"{told}, made by `{data['command']}`." if data.get("command") else f"{told}.")
+        if data.get("as_made") is False:
+            lines.append("The rows were changed after they had been made.")
+    if pack := source.get("pack"):
+        lines.append(f"The policies are those of pack `{pack['name']}` {pack['version']} (`{pack['sha256'][:16]}`).")
+    if reward := source.get("reward"):
+        judge = f", texts marked by `{reward['judge']}`" if reward.get("judge") else ""
+        terms = f"`{reward['terms']}`, wrong kind of turn by `{reward['mismatch']}`{judge}"
+        lines.append(f"The reward: {terms}, graded by pack `{reward['pack']}` (`{reward['pack_sha256'][:16]}`).")
+    if done.get("lora"):
+        lines.append(
+            f"Adapters of rank {done['lora']} were trained. They lie in `adapter/`; the weights here hold them already."
+        )
+    settings = msgspec.json.format(msgspec.json.encode(done["settings"]), indent=1).decode()
+    text = "\n\n".join(
+        [
+            "# A model that learned policies",
+            "\n".join(f"- {line}" for line in lines),
+            "It writes a thought in `<think>` and then a text or one call as JSON; `chat_template.jinja` says how it is"
+            " to be prompted. **Nothing here says how good it is**: measure it with `bylaw align eval --agent FOLDER`,"
+            " and put a shield around it, since a model that has learned a policy still breaks it at times.",
+            f"Settings:\n\n```json\n{settings}\n```",
+        ]
+    )
+    path = out / "README.md"
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
