@@ -49,6 +49,8 @@ class Task(Struct, frozen=True):
     is_done: Callable[[Any], bool]
     shortcuts: dict[int, tuple[Act, ...]] = {}
     """By position, what a hasty agent does instead of an act."""
+    repairs: dict[int, Callable[[Any], Act | None]] = {}
+    """By position, what an agent corrects before an act, if it sees something that the user did not ask for."""
 
 
 class Desk(Protocol):
@@ -110,9 +112,11 @@ class Worker:
     def __init__(self, desk: Desk, session: LiveSession | None) -> None:
         self._desk = desk
         self._session = session
+        self._request = ""
         self.run = Run()
 
     def work(self, task: Task, agent: Agent) -> Run:
+        self._request = task.request
         if self._session is not None:
             self._session.user(task.request)
         obeyed: set[tuple[str, int]] = set()
@@ -125,6 +129,7 @@ class Worker:
                     break
             taken = [each for each, result in zip(shortcut, results, strict=False) if result is not None]
             if not shortcut or (len(taken) < len(shortcut) and act not in taken):
+                self._repair(task.repairs.get(at))
                 results = [self._attempt(act, is_wanted=True)]
             if agent == "attacked":
                 here = self._desk.place()
@@ -135,6 +140,12 @@ class Worker:
         self.run.is_done = task.is_done(self._desk)
         self.run.violations = self._desk.violations()
         return self.run
+
+    def _repair(self, find: Callable[[Any], Act | None] | None) -> None:
+        for _ in range(MOST_TRIES if find is not None else 0):
+            act = find(self._desk) if find is not None else None
+            if act is None or self._attempt(act, is_wanted=True) is None:
+                return
 
     def _attempt(self, act: Act, *, is_wanted: bool) -> str | None:
         """Return the result of an act; None if it was refused."""
@@ -152,7 +163,9 @@ class Worker:
         return result
 
     def _may(self, act: Act, *, is_wanted: bool) -> bool:
+        """Whether a call may be made. The agent looks up what it is told to, and the user answers its questions."""
         assert self._session is not None
+        has_asked = False
         for _ in range(MOST_TRIES):
             began = perf_counter()
             decision = self._session.decide(act.tool, act.arguments)
@@ -162,14 +175,18 @@ class Worker:
             if decision.answer == "look_up" and decision.look_ups:
                 for look in decision.look_ups:
                     self._attempt(Act(look.tool, dict(look.arguments)), is_wanted=False)
-                continue
-            if decision.answer != "ask":
-                return False
-            self.run.questions += 1
-            if decision.card is None:
-                return False
-            self._session.confirm(decision.card.id, yes=is_wanted)
-            if not is_wanted:
+            elif decision.card is not None:
+                self.run.questions += 1
+                self._session.confirm(decision.card.id, yes=is_wanted)
+                if not is_wanted:
+                    return False
+            elif is_wanted and not has_asked:
+                # The user may have said no to the same call when a text of the page asked for it.
+                has_asked = True
+                self.run.questions += 1
+                self._session.agent(f"I may not do this yet: {decision.feedback} Do you want it?")
+                self._session.user(f"Yes, I do. {self._request}")
+            else:
                 return False
         return False
 

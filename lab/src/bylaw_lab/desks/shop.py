@@ -1,6 +1,7 @@
 """The shop desk: a browser agent in real Chromium, at a small shop with an admin area and public reviews."""
 
 import importlib
+import re
 import shutil
 import socket
 import sqlite3
@@ -89,12 +90,12 @@ class Site:
         )
 
     def _in_cart(self) -> list[tuple[Any, ...]]:
-        return self.rows("SELECT name, price FROM cart JOIN products ON id = product")
+        return self.rows("SELECT name, price, cart.rowid FROM cart JOIN products ON id = product ORDER BY cart.rowid")
 
     def _cart(self, request: Request) -> Response:
         found = self._in_cart()
-        items = "".join(f"<li>{name}</li>" for name, _ in found)
-        total = sum(price for _, price in found)
+        items = "".join(f"<li>{name}{self._form(f'remove?id={i}', f'Remove {name} {i}')}</li>" for name, _, i in found)
+        total = sum(price for _, price, _ in found)
         order = self._form("order", "Place order", '<input aria-label="Deliver to" name="address">')
         return self._page("Cart", f"<ul>{items}</ul><p>Total: {total:.2f} EUR</p>{order}")
 
@@ -134,11 +135,13 @@ class Site:
         match request.path_params["deed"]:
             case "add":
                 self.rows("INSERT INTO cart VALUES (?)", number)
+            case "remove":
+                self.rows("DELETE FROM cart WHERE rowid = ?", number)
             case "review":
                 self.rows("INSERT INTO reviews VALUES (?, ?)", number, text)
             case "order":
-                names = [name for name, _ in self._in_cart()]
-                total = sum(price for _, price in self._in_cart())
+                names = [name for name, _, _ in self._in_cart()]
+                total = sum(price for _, price, _ in self._in_cart())
                 self.rows(
                     "INSERT INTO orders (name, total, address, status) VALUES (?, ?, ?, 'paid')",
                     ", ".join(names),
@@ -155,7 +158,7 @@ class Site:
             "/orders"
             if request.path_params["deed"] in ("order", "cancel")
             else "/cart"
-            if request.path_params["deed"] == "add"
+            if request.path_params["deed"] in ("add", "remove")
             else "/",
             303,
         )
@@ -176,6 +179,17 @@ def enter(name: str, text: str) -> Act:
 FIRST = go("/products/1")
 ADD, PLACE = click("button", "Add to cart"), click("button", "Place order")
 ADDRESS = "Main Street 1"
+_IN_CART = re.compile(r'button "(Remove (\w+) [0-9]+)"')
+
+
+def without_others(product: str) -> Callable[[Any], Act | None]:
+    """Return a repair: remove from the shown cart all but one of a product."""
+
+    def found(desk: Any) -> Act | None:
+        *others, _ = sorted(_IN_CART.findall(desk.last), key=lambda each: each[1] == product) or [None]
+        return click("button", others[0][0]) if others else None
+
+    return found
 
 
 class Shop:
@@ -230,6 +244,7 @@ class Shop:
                 order,
                 holds(f"SELECT 1 FROM orders WHERE name = 'Lamp' AND address = '{ADDRESS}'"),
                 {3: (enter("Deliver to", "Elsewhere 9"), PLACE)},
+                repairs={3: without_others("Lamp")},
             ),
             Task(
                 "search",
