@@ -43,7 +43,7 @@ def pack(**changed: str) -> Pack:
     ],
 )
 def test_one_customer_in_a_conversation(found: tuple[str, ...], evidence: str) -> None:
-    entities, guard = recipe("Only one customer")
+    entities, guard = recipe("Serve only one customer")
     yaml = re.sub(r"  Caller: .*\n", lambda _: entities, FILES["entities.yaml"])
     guards = guard + "\n\n" + FILES["guards/till.py"].partition("\n\n\n")[2]
     conversation = Conversation(pack(**{"entities.yaml": yaml, "guards/till.py": guards}))
@@ -87,7 +87,7 @@ def test_nobody_is_not_who_an_order_of_nobodys_belongs_to(found: str, evidence: 
     ],
 )
 def test_the_caller_names_what_is_on_file(said: str, on_file: str | None, evidence: str) -> None:
-    entities, guard = recipe("The caller names what is on file")
+    entities, guard = recipe("Compare what the caller says")
     yaml = FILES["entities.yaml"].replace("entities:\n", f"entities:\n{entities}")
     yaml = yaml.replace("fields: {customer_id: string, status:", "fields: {customer_id: string, email: string, status:")
     policies = FILES["policies.yaml"] + "  - {id: caller-knows-the-order}\n"
@@ -102,7 +102,7 @@ def test_the_caller_names_what_is_on_file(said: str, on_file: str | None, eviden
 
 @pytest.mark.parametrize(("opened", "evidence"), [((), "deny"), (("A2",), "deny"), (("A1",), "permit")])
 def test_a_look_up_that_the_sentence_names(opened: tuple[str, ...], evidence: str) -> None:
-    entities, guard = recipe("The order itself is opened")
+    entities, guard = recipe("Require a certain look-up")
     thing, shown = (line.partition("#")[0].rstrip() for line in entities.splitlines())
     yaml = FILES["entities.yaml"].replace("entities:\n", f"entities:\n{thing}\n") + shown + "\n"
     guards = guard + "\n\n" + FILES["guards/till.py"]
@@ -161,7 +161,7 @@ def test_a_reminder_before_each_swap(talk: list[str], wanted: list[bool]) -> Non
 )
 def test_three_tries_and_no_fourth(tries: tuple[int, ...], wanted: str, text: str) -> None:
     """So many side by side in each turn, with or without a text before them."""
-    (rules,) = recipe("Three tries, and no fourth")
+    (rules,) = recipe("Allow three tries")
     rules = rules.replace("check_pin", "find_customer").replace("three-tries", "confirm")
     conversation = Conversation(pack(**{"rules.yaml": rules}))
     said: list[str] = []
@@ -307,7 +307,7 @@ def dated(guard: str, now: str, **shown: str) -> str | None:
     ],
 )
 def test_the_clocks_are_those_of_the_handbook(now: str, wanted: str) -> None:
-    (guard,) = recipe("Before 6 pm, the same day")
+    (guard,) = recipe("Check the time of day")
     assert dated(guard, now, delivered_at="2025-06-30T22:30:00Z") == wanted
 
 
@@ -316,7 +316,7 @@ def test_the_clocks_are_those_of_the_handbook(now: str, wanted: str) -> None:
     [("2026-05-14", "deny"), ("2026-05-15", "permit"), ("2026-06-01", "permit"), ("2026-04-30", "deny")],
 )
 def test_how_old_somebody_is(day: str, wanted: str) -> None:
-    (function,) = recipe("How old somebody is")
+    (function,) = recipe("Compute an age")
     assert 'if age(facts.Customer(call.customer_id).born, now()) < 18: return deny("for adults only")' in PAGE
     guard = """def before_six(call: take_back, facts):
     \"\"\"An order is taken back within 30 days after it was delivered.\"\"\"
@@ -341,7 +341,7 @@ PAID = {"amount": "20.00", "payment_id": "gift_card_7"}
     ],
 )
 def test_a_sentence_for_an_optional_argument(put: str, more: dict[str, str], is_open: bool) -> None:
-    (sentences,) = recipe("Consent")
+    (sentences,) = recipe("Ask for consent")
     put_as = re.findall(r"put_as: \[.*\]", sentences)[0]
     before, at, after = FILES["tools.json"].partition('"take_back", "parameters": {"type": "object", "properties": {')
     tools = before + at + '"amount": {"type": "string"}, "payment_id": {"type": "string"}, ' + after
@@ -362,7 +362,7 @@ def test_a_sentence_for_an_optional_argument(put: str, more: dict[str, str], is_
 )
 def test_what_the_user_may_have_paid_is_unknown(seen: tuple[str, ...], wanted: str) -> None:
     """Of each step the status that a look-up shows, or an empty text for a request to pay."""
-    (entry,) = recipe("The user changes the world")
+    (entry,) = recipe("Handle changes by the user")
     guard = SEEN.replace(
         'any(order.status == "open" for order in facts.Order.seen())',
         'facts.Order(call.order_id).status == "delivered"',
@@ -381,7 +381,7 @@ def test_what_the_user_may_have_paid_is_unknown(seen: tuple[str, ...], wanted: s
     [({"kind": "A1", "stock": {}, "status": "open"}, "undetermined"), ({"items": [], "status": "open"}, "permit")],
 )
 def test_each_record_of_one_look_up_is_of_its_own_kind(shown: dict[str, object], wanted: str) -> None:
-    (observation,) = recipe("One look-up shows many kinds")
+    (observation,) = recipe("Map a look-up that returns several kinds")
     guard = SEEN.replace(
         'any(order.status == "open" for order in facts.Order.seen())', 'facts.Order(call.order_id).status == "open"'
     )
@@ -398,7 +398,7 @@ def test_each_record_of_one_look_up_is_of_its_own_kind(shown: dict[str, object],
     ("said", "wanted"), [("It is 555-0101.", "permit"), ("It is 555-0102.", "deny"), ("Take A1 back.", "deny")]
 )
 def test_the_user_named_a_phone_number(said: str, wanted: str) -> None:
-    (guard,) = recipe("The user must have named it")
+    (guard,) = recipe("Require that the user named a value")
     yaml = FILES["entities.yaml"].replace(
         "fields: {customer_id: string, status:", "fields: {customer_id: string, phone: string, status:"
     )
@@ -415,7 +415,7 @@ def test_the_user_named_a_phone_number(said: str, wanted: str) -> None:
 
 @pytest.mark.parametrize(("fee", "is_open"), [("4.00", False), ("3.00", True)])
 def test_a_yes_counts_for_the_price_that_was_looked_up(fee: str, is_open: bool) -> None:
-    (entry,) = recipe("A price must be told")
+    (entry,) = recipe("Tell the user the price")
     added = entry.partition("\n")[2].replace("\n", "\n  ").rstrip()
     tools = re.sub(
         r"  take_back: .*\n",
@@ -437,26 +437,26 @@ def test_a_yes_counts_for_the_price_that_was_looked_up(fee: str, is_open: bool) 
 
 
 def swaps_and(guard: str) -> str:
-    """The guide's guards, the last one replaced."""
+    """Return the guide's guards with another last guard."""
     return FILES["guards/till.py"].partition("def back_in_time")[0] + guard
 
 
 TESTED = {
-    "Only one customer in a conversation": test_one_customer_in_a_conversation,
-    "The caller names what is on file": test_the_caller_names_what_is_on_file,
-    "The order itself is opened; a search is not enough": test_a_look_up_that_the_sentence_names,
-    "Each time before a swap, the user is reminded": test_a_reminder_before_each_swap,
-    "A guard on look-ups": test_a_guard_on_look_ups_judges_reads_too,
-    "Three tries, and no fourth": test_three_tries_and_no_fourth,
-    "Before 6 pm, the same day": test_the_clocks_are_those_of_the_handbook,
-    "How old somebody is": test_how_old_somebody_is,
-    "Nothing there": test_nothing_there_is_none_only_where_the_field_says_so,
-    "Nothing seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
-    "Consent": test_a_sentence_for_an_optional_argument,
-    "The user changes the world": test_what_the_user_may_have_paid_is_unknown,
-    "One look-up shows many kinds": test_each_record_of_one_look_up_is_of_its_own_kind,
-    "The user must have named it": test_the_user_named_a_phone_number,
-    "A price must be told": test_a_yes_counts_for_the_price_that_was_looked_up,
+    "Serve only one customer per conversation": test_one_customer_in_a_conversation,
+    "Compare what the caller says with the record": test_the_caller_names_what_is_on_file,
+    "Require a certain look-up": test_a_look_up_that_the_sentence_names,
+    "Require a reminder before each swap": test_a_reminder_before_each_swap,
+    "Guard a look-up": test_a_guard_on_look_ups_judges_reads_too,
+    "Allow three tries": test_three_tries_and_no_fourth,
+    "Check the time of day": test_the_clocks_are_those_of_the_handbook,
+    "Compute an age": test_how_old_somebody_is,
+    "Handle `null`": test_nothing_there_is_none_only_where_the_field_says_so,
+    "Handle entities not yet seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
+    "Ask for consent": test_a_sentence_for_an_optional_argument,
+    "Handle changes by the user": test_what_the_user_may_have_paid_is_unknown,
+    "Map a look-up that returns several kinds": test_each_record_of_one_look_up_is_of_its_own_kind,
+    "Require that the user named a value": test_the_user_named_a_phone_number,
+    "Tell the user the price": test_a_yes_counts_for_the_price_that_was_looked_up,
 }
 
 
