@@ -61,7 +61,7 @@ class Counts:
     def record(self) -> dict[str, Any]:
         return {
             "numbers": [[*key, count] for key, count in self.numbers.items()],
-            "evidence": {pack: count.graded() for pack, count in self.evidence.items()},
+            "evidence": {pack: count.graded for pack, count in self.evidence.items()},
             "limited": msgspec.to_builtins(self.limited),
             "faults": self.faults,
             "times": self.times,

@@ -9,6 +9,7 @@ import re
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
+from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -316,6 +317,9 @@ class Answers:
         )
 
 
+_step = attrgetter("step")
+
+
 class AnsweredCalls:
     """Answered calls of one tool in order. Results may arrive in another order."""
 
@@ -359,10 +363,6 @@ def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...
     return tuple(found)
 
 
-def _step(record: CallRecord) -> int:
-    return record.step
-
-
 _MASK = re.compile(
     r"\[[^\[\]]*\]|<[^<>]*>|\*+|\.{2,}|[\u2026\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0\ufffd]+|(?i:x{3,}|_{3,})"
 )
@@ -382,8 +382,11 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
     if not could_have_had(earlier.call, earlier.tool, wanted):
         return False
     more = [name for name, value in earlier.call.arguments.items() if value is not None and name not in ignored]
+    tool = earlier.tool
+    if tool is None or not tool.parameters or tool.others is not False:
+        return all(name in wanted for name in more)
     # An undeclared argument may come from the recording, or the tool may ignore it.
-    return all(name in wanted or not _declares(earlier.tool, name) for name in more)
+    return all(name in wanted or name not in tool.parameters for name in more)
 
 
 def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
@@ -428,10 +431,6 @@ def is_readable(call: Call, tool: Tool | None) -> bool:
     if tool is None:
         return True
     return all(name in call.arguments for name in tool.required) and not tool.undeclared(call.arguments)
-
-
-def _declares(tool: Tool | None, name: str) -> bool:
-    return tool is None or not tool.parameters or tool.others is not False or name in tool.parameters
 
 
 def has_gap(value: Any) -> bool:

@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
 from bylaw.facts.call_record import CallRecord, has_gap
@@ -80,6 +81,9 @@ class Touch(NamedTuple):
         if not (record.counts() if known_at is None else record.counts_at(known_at)):
             return False
         return self.undeclared is None or self.undeclared.may_touch(key)
+
+
+_step = attrgetter("record.step")
 
 
 class Changes:
@@ -239,7 +243,3 @@ class Changes:
             for index in ((name, field), (name, None), (None, field), (None, None)):
                 if index in touches:
                     yield touches[index]
-
-
-def _step(touch: Touch) -> int:
-    return touch.record.step

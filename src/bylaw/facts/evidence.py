@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -59,7 +60,8 @@ class EvidenceCount:
     """Counts over conversations. Counts of parts can be added."""
 
     def __init__(self, schema: Schema | None = None) -> None:
-        self._graded: dict[str, Counter[EvidenceGrade]] = {}
+        self.graded: dict[str, Counter[EvidenceGrade]] = {}
+        """How many results of each tool have each grade."""
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
         """The pack's look-ups with their observations. None without a pack; then every tool counts."""
         self._mapped: frozenset[str] = frozenset()
@@ -73,16 +75,12 @@ class EvidenceCount:
             self._lookups = {tool.name: (tool, shows.get(tool.name) or None) for tool in reads}
             self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Counts from another process are only added, which needs no schema.
-        return {"_lookups": None, "_mapped": self._mapped, "_graded": self._graded}
-
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
         """Count the results of one conversation's look-ups; without a pack, of all tools.
 
         `known` has the conversation's calls by step. Guards may have read some of their results already.
         """
-        lookups, graded, known = self._lookups, self._graded, known or {}
+        lookups, graded, known = self._lookups, self.graded, known or {}
         for result in events:
             if type(result) is not Result or result.call is None:
                 continue
@@ -99,30 +97,26 @@ class EvidenceCount:
         return grade(call, result, *(self._lookups or {}).get(call.tool, (None, None)))
 
     def update(self, other: "EvidenceCount") -> None:
-        self.add_graded(other._graded)
+        self.add_graded(other.graded)
         self._mapped |= other._mapped
 
-    def graded(self) -> Mapping[str, Mapping[EvidenceGrade, int]]:
-        """How many results of each tool have each grade."""
-        return self._graded
-
     def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]]) -> None:
-        """Add counts as `graded` returns them."""
+        """Add counts of another part."""
         for tool, grades in graded.items():
-            self._graded.setdefault(tool, Counter()).update(grades)
+            self.graded.setdefault(tool, Counter()).update(grades)
 
     def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
-        """Subtract what `add_graded` added, `times` times."""
+        """Subtract counts that were added `times` times."""
         for tool, grades in graded.items():
-            held = self._graded[tool]
+            held = self.graded[tool]
             held.subtract({grade: count * times for grade, count in grades.items()})
-            self._graded[tool] = +held
-            if not self._graded[tool]:
-                del self._graded[tool]
+            self.graded[tool] = +held
+            if not self.graded[tool]:
+                del self.graded[tool]
 
     def found(self) -> tuple[LookupEvidence, ...]:
         """Return the counts by tool, the tool with the most results first."""
-        listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self._graded.items()]
+        listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self.graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
 
 
@@ -234,8 +228,8 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
                 asked = _suspects(ledger, tool, answered.records, entity, field)
             else:
                 asked = answered.about(named)
-            found += asked[bisect_left(asked, since, key=_step) :]
-    return sorted(found, key=_step)
+            found += asked[bisect_left(asked, since, key=attrgetter("step")) :]
+    return sorted(found, key=attrgetter("step"))
 
 
 def _suspects(
@@ -276,7 +270,8 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
     shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
     if shown:
         # A bare `null` means that the field was requested but not given.
-        is_null = any(value is None for value in shown) and not _may_be_none(entity, field)
+        may_be_none = field in entity.fields and entity.fields[field].nullable
+        is_null = any(value is None for value in shown) and not may_be_none
         return "not_told" if is_null else None
     if _is_told_of(ledger, record, entity, field):
         return "spelt_otherwise"
@@ -289,14 +284,6 @@ def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) 
     named = way.parts(record.call.arguments)
     thing = ledger.thing(entity.name, key_of([named.get(part) for part in entity.key]))
     return thing is not None and any(each.as_of == record.step for each in thing.shown(field))
-
-
-def _step(record: CallRecord) -> int:
-    return record.step
-
-
-def _may_be_none(entity: Entity, field: str) -> bool:
-    return field in entity.fields and entity.fields[field].nullable
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:

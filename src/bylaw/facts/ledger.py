@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cached_property, lru_cache
 from heapq import merge
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -28,21 +28,13 @@ from bylaw.trace.event import Call, Event, Result
 _GAPS = re.compile(r"[\s_-]+")
 
 
-class Form(NamedTuple):
-    """A form in which a message may state a value."""
-
-    pattern: str
-    parts: tuple[str, str]
-    """Lower-case texts that every match within ASCII text contains."""
-
-
 class Claims:
     """The values that a user's messages state. `said` may grow."""
 
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
-        self._stating: dict[tuple[Form, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """By forms: how many messages were searched, and the matches as step and text."""
+        self._stating: dict[tuple[str, ...], tuple[int, list[tuple[int, str]]]] = {}
+        """By patterns: how many messages were searched, and the matches as step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
         """Return step and text of the last message before a step that states the value. UNSEEN stands for any value of
@@ -53,14 +45,6 @@ class Claims:
             return None
         count, found = self._stating.get(forms, (0, []))
         for step, text in self._said[count:]:
-            if text.isascii():
-                # A search for these texts is faster than the pattern.
-                lower = text.lower()
-                for _, (first, last) in forms:
-                    if first in lower and last in lower:
-                        break
-                else:
-                    continue
             if match := _compile(forms).search(text):
                 found.append((step, match[0]))
         self._stating[forms] = (len(self._said), found)
@@ -68,7 +52,7 @@ class Claims:
         return found[place - 1] if place else None
 
 
-def _stating(field: Field, value: Any) -> tuple[Form, ...]:
+def _stating(field: Field, value: Any) -> tuple[str, ...]:
     if value is UNSEEN:
         values: tuple[Any, ...] = (
             field.values if field.type == "enum" else (True, False) if field.type == "boolean" else ()
@@ -81,27 +65,26 @@ def _stating(field: Field, value: Any) -> tuple[Form, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _compile(forms: tuple[Form, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(form.pattern for form in forms), re.IGNORECASE)
+def _compile(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(forms), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[Form, ...]:
+def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[str, ...]:
     return tuple(_listed(kind, claims, value))
 
 
-def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[Form]:
-    """Yield the forms that state the value, with word boundaries around words."""
+def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[str]:
+    """Yield the patterns that state the value, with word boundaries around words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     for claimed, phrases in claims:
         if claimed == name:
-            yield from (_form(re.escape(phrase), phrase) for phrase in phrases)
+            yield from map(re.escape, phrases)
     match kind:
         case "string" | "enum":
             if len(name) > 1:
-                parts = [part for part in _GAPS.split(name) if part]
-                loose = r"[\s_-]+".join(map(re.escape, parts))
-                yield _form(rf"(?<!\w){loose}(?!\w)", parts[0] if parts else "", parts[-1] if parts else "")
+                loose = r"[\s_-]+".join(re.escape(part) for part in _GAPS.split(name) if part)
+                yield rf"(?<!\w){loose}(?!\w)"
         case "money" | "number":
             yield _amount(value)
         case "date":
@@ -110,31 +93,25 @@ def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], va
             return
 
 
-def _form(pattern: str, first: str, last: str = "") -> Form:
-    # Case folding of non-ASCII letters is more than lower case.
-    first, last = (part.lower() if part.isascii() else "" for part in (first, last))
-    return Form(pattern, (first, last))
-
-
-def _amount(value: Any) -> Form:
+def _amount(value: Any) -> str:
     amount = value if isinstance(value, Decimal) else Decimal(str(value))
     whole, cents = f"{amount:,.2f}".split(".")
     part = r"(?:\.00?)?" if amount == amount.to_integral_value() else rf"\.{cents}"
-    return _form(rf"(?<![\w.,]){whole.replace(',', ',?')}{part}(?!\w|[.,]\d)", whole.partition(",")[0])
+    return rf"(?<![\w.,]){whole.replace(',', ',?')}{part}(?!\w|[.,]\d)"
 
 
-def _dates(value: Any) -> Iterator[Form]:
+def _dates(value: Any) -> Iterator[str]:
     day = value.date() if isinstance(value, datetime) else value
     if not isinstance(day, date):
         return
     month = MONTHS[day.month - 1]
     name = rf"{month[:3]}(?:{month[3:]})?\.?" if len(month) > 3 else month
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
-    yield _form(rf"(?<!\d){day.isoformat()}(?!\d)", day.isoformat())
-    yield _form(rf"(?<!\w){name}\s+{number}(?!\w)", month[:3], str(day.day))
-    yield _form(rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)", month[:3], str(day.day))
+    yield rf"(?<!\d){day.isoformat()}(?!\d)"
+    yield rf"(?<!\w){name}\s+{number}(?!\w)"
+    yield rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)"
     year = rf"(?:/(?:{day.year}|{day.year % 100:02d}))?"
-    yield _form(rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)", f"{day.month}/", str(day.day))
+    yield rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)"
 
 
 class MissingResults:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -54,16 +55,13 @@ def derive(provenance: Provenance, value: str | float, traced: Traced, *, before
         return traced
     if isinstance(value, str):
         pieces = [piece for piece in _JOINTS.split(value) if piece]
-        return _joined([provenance.trace(piece, before=before) for piece in pieces], traced) if _may(pieces) else traced
+        may_join = 2 <= len(pieces) <= _PIECES and all(len(piece) >= _LETTERS for piece in pieces)
+        return _joined([provenance.trace(each, before=before) for each in pieces], traced) if may_join else traced
     terms = _terms(float(value), provenance.numbers(before=before))
     if terms is None:
         return traced
     sources = sorted({provenance.trace(term, before=before).source for term in terms}, key=WORST_FIRST.index)
     return replace(traced, how="derived", parts=tuple(sources))
-
-
-def _may(pieces: Sequence[str]) -> bool:
-    return 2 <= len(pieces) <= _PIECES and all(len(piece) >= _LETTERS for piece in pieces)
 
 
 def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
@@ -263,10 +261,8 @@ class SeenFacts:
         """Return the entities whose seen fields equal `match`. Others may exist, unless the entity is complete."""
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
-        return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
-
-    def _holds_all(self, entity: Entity) -> bool:
-        return entity.complete and self._is_whole(entity)
+        is_named = bool(keys and match.keys() >= set(entity.key))
+        return keys, is_sure and (is_named or (entity.complete and self._is_whole(entity)))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
         """Return how many earlier calls took effect, as known just before this one."""
@@ -473,7 +469,7 @@ class HindsightFacts:
             return common_value(field, at_once)
         later = shown[len(known) :]
         if later and self._stays_so(entity, key, field.name):
-            soonest = min(later, key=_as_of)
+            soonest = min(later, key=attrgetter("as_of"))
             if self._is_so_yet(entity, key, field.name, soonest):
                 at_once = [each for each in beside(soonest, later) if self._is_so_yet(entity, key, field.name, each)]
                 return common_value(field, at_once)
@@ -564,7 +560,3 @@ class WorldFacts(HindsightFacts):
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         keys = self._world.members(entity.name, match) if entity.origin != "conversation" else None
         return super().members(entity, match) if keys is None else (keys, True)
-
-
-def _as_of(entry: Shown) -> int:
-    return entry.as_of

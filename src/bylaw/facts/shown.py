@@ -5,6 +5,7 @@ Two look-ups may contradict each other if neither was made after the other's ans
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -274,8 +275,7 @@ def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
     return shown[: bisect_left(shown, start, key=delivered_at)]
 
 
-def delivered_at(entry: Shown) -> int:
-    return entry.delivered
+delivered_at = attrgetter("delivered")
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:

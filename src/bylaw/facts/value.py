@@ -26,41 +26,12 @@ XPF YER ZAR ZMW ZWG
 """
 CURRENCIES = frozenset(_ISO.split())
 """ISO codes of currencies."""
+_SYMBOLS = """
+£=GBP €=EUR ₹=INR ₩=KRW ₽=RUB ₺=TRY ₴=UAH ₦=NGN ₫=VND ₱=PHP ₪=ILS ฿=THB ₸=KZT ₾=GEL ₼=AZN ₲=PYG ₵=GHS ₡=CRC US$=USD
+A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CHF SFr.=CHF zł=PLN Kč=CZK Ft=HUF
+"""
 _SIGNS = {
-    "£": "GBP",
-    "€": "EUR",
-    "₹": "INR",
-    "₩": "KRW",
-    "₽": "RUB",
-    "₺": "TRY",
-    "₴": "UAH",
-    "₦": "NGN",
-    "₫": "VND",
-    "₱": "PHP",
-    "₪": "ILS",
-    "฿": "THB",
-    "₸": "KZT",
-    "₾": "GEL",
-    "₼": "AZN",
-    "₲": "PYG",
-    "₵": "GHS",
-    "₡": "CRC",
-    "US$": "USD",
-    "A$": "AUD",
-    "C$": "CAD",
-    "CA$": "CAD",
-    "NZ$": "NZD",
-    "HK$": "HKD",
-    "S$": "SGD",
-    "R$": "BRL",
-    "MX$": "MXN",
-    "NT$": "TWD",
-    "R": "ZAR",
-    "SFr": "CHF",
-    "SFr.": "CHF",
-    "zł": "PLN",
-    "Kč": "CZK",
-    "Ft": "HUF",
+    **{sign: code for sign, _, code in (pair.partition("=") for pair in _SYMBOLS.split())},
     # Signs shared by several currencies. Each counts as a separate currency and matches no code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
