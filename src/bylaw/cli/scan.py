@@ -14,6 +14,7 @@ from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
 from bylaw.scan.effect import Guess, effects_file, read_effects
+from bylaw.scan.generic import Generic, summary
 from bylaw.scan.habit import FEWEST, Argument, CallPlace, Habit, Strange
 from bylaw.text.visible import clean
 
@@ -102,7 +103,13 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     if not found.trajectories:
         say(console, "No conversation found.")
         return
-    sections = [_tools(found.tools), _evidence(found.evidence), _habits(found), *_sources(found)]
+    sections = [
+        _tools(found.tools),
+        _generic(found.generic),
+        _evidence(found.evidence),
+        _habits(found),
+        *_sources(found),
+    ]
     sections = [each for each in sections if each.entries or (whole and each.empty)]
     for section, shown in zip(sections, _fitting(sections), strict=True):
         _print(section, console, whole=whole, shown=shown)
@@ -168,6 +175,12 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
         later, brief = [told] if guess.declaration else [], f"{tool}: {next(iter(why), '')}"
         entries.append(_Entry(head, f"{tool}: {'; '.join(why)}", later=later, brief=brief))
     return _Section("Tools and inferred effects, writes first", entries, "effect  sure    calls refused  tool: why")
+
+
+def _generic(found: Sequence[Generic]) -> _Section:
+    """Show what the calls of generic tools did."""
+    entries = [_Entry("  ", f"{clean(each.tool, 60)}: {clean(summary(each), 2000)}") for each in found]
+    return _Section("Tools whose calls do what an argument says; `bylaw init` drafts actions", entries)
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:

@@ -12,6 +12,7 @@ from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess
+from bylaw.scan.generic import draft_actions
 from bylaw.scan.shape import SeenValues, Shape, Shapes, bare, is_name, parameters_of, spelled_like
 from bylaw.scan.survey import Scan, Survey
 from bylaw.scan.thing import LoggedThing, Table, ToolSight, arguments_for, kind_of, things
@@ -206,7 +207,7 @@ def skeleton(
     files = {
         "pack.yaml": _manifest(name, document, stated_clock(document) if not is_timed else None),
         **{file.name: file.text for file in document.files},
-        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), catalogue),
+        "tools.yaml": _tools(scan, shapes.tools, list(found.values()), catalogue),
         "entities.yaml": _entities(found.values()),
         "policies.yaml": _policies(document, example),
         "rules.yaml": _RULES,
@@ -249,7 +250,7 @@ def _manifest(name: str, document: Document, clock: Clock | None) -> str:
 
 
 def _tools(
-    guesses: Sequence[Guess],
+    scan: Scan,
     shapes: Mapping[str, Shape],
     found: Sequence[LoggedThing],
     catalogue: Mapping[str, Mapping[str, Any]],
@@ -263,20 +264,28 @@ def _tools(
     ]
     alike: dict[str, list[Guess]] = {}
     taken: set[str] = set()
-    for each in sorted(guesses, key=lambda each: (each.effect != "write", each.tool)):
+    generic = {each.tool for each in scan.generic}
+    for each in sorted(scan.tools, key=lambda each: (each.effect != "write", each.tool)):
         shape = shapes.get(each.tool, Shape())
-        body: dict[str, Any] = {"effect": each.effect}
+        body: dict[str, Any] = {"effect": "write" if each.tool in generic else each.effect}
         if each.tool not in catalogue:
             if description := shape.definition.get("description"):
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
         given = catalogue[each.tool].get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
-        if each.effect == "write" and (sentences := draft_sentences(each.tool, given, taken)):
+        if each.tool in generic:
+            lines.append("  # A generic tool: each call does what an argument says; see `actions`")
+        elif each.effect == "write" and (sentences := draft_sentences(each.tool, given, taken)):
             body["put_as"] = sentences[0] if len(sentences) == 1 else sentences
-        if each.effect == "write" and (changes := _changes(each.tool, shape, found)):
+        if each.tool not in generic and each.effect == "write" and (changes := _changes(each.tool, shape, found)):
             body["changes"] = changes
-        if each.effect != "write" and len(body) == 1 and not (catalogue and each.tool not in catalogue):
+        if (
+            each.effect != "write"
+            and each.tool not in generic
+            and len(body) == 1
+            and not (catalogue and each.tool not in catalogue)
+        ):
             alike.setdefault(each.effect, []).append(each)
             continue
         if catalogue and each.tool not in catalogue:
@@ -291,7 +300,7 @@ def _tools(
         reasons = dict.fromkeys(reason for each in several for reason in each.why)
         lines.append(f"  # {min(each.sure for each in several):.0%} sure or more: {remark('; '.join(reasons))}")
         lines += _shared([each.tool for each in several], flow({"effect": effect}))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + draft_actions(scan.generic)
 
 
 def _shared(tools: Sequence[str], body: str) -> list[str]:

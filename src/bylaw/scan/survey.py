@@ -13,6 +13,7 @@ from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import leaf_values
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write
+from bylaw.scan.generic import Generic, GenericTools
 from bylaw.scan.habit import Argument, CallPlace, EarlierCall, Habit, Origins, Preparation, habits, link, names
 from bylaw.text.folding import occurs
 from bylaw.trace import Call, Message, Result, Trajectory
@@ -44,6 +45,8 @@ class Scan(Struct, frozen=True):
     """The first errors of unreadable records."""
     evidence: tuple[LookupEvidence, ...] = ()
     """For each look-up, how many results were captured and readable."""
+    generic: tuple[Generic, ...] = ()
+    """Tools whose calls do what an argument says."""
 
 
 def scan(
@@ -72,6 +75,7 @@ class Survey:
         self._agents: Counter[str] = Counter()
         self._formats: Counter[str] = Counter()
         self._behaviour: defaultdict[str, Behaviour] = defaultdict(Behaviour)
+        self._generic = GenericTools()
         self._prepared: dict[str, Preparation] = {}
         self._origins: dict[tuple[str, str], Origins] = {}
 
@@ -93,6 +97,7 @@ class Survey:
             if name:
                 self._behaviour[name].definitions.add(evidence)
         self._evidence.add(trajectory.events)
+        self._generic.add(trajectory.events)
         writes = self._behave(trajectory.events, definitions)
         if writes:
             self._prepare(trajectory, writes)
@@ -118,6 +123,7 @@ class Survey:
             tuple(writes),
             tuple(sorted(self._faults)),
             tuple(each for each in self._evidence.found() if guesses[each.tool].effect == "read"),
+            self._generic.found(),
         )
 
     def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[EffectHint, ...]]) -> list[int]:
