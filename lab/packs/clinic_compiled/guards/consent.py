@@ -1,27 +1,26 @@
 def telehealth_consent(call, facts):
-    if facts.Slot(call.slot_id).kind != "telehealth":
+    if facts.Slot(call.slot_id).kind == "in_person":
         return permit()
-    status = facts.Consent(call.patient_id, "telehealth").status
-    if status != "given":
-        return deny(f"the patient's telehealth consent is {status}")
+    consent = facts.Consent(call.patient_id, "telehealth")
+    if consent.status != "given":
+        return deny(f"the telehealth consent is {consent.status}")
     return permit()
 
 
 def telehealth_in_state(call, facts):
-    if facts.Slot(call.slot_id).kind != "telehealth":
+    if facts.Slot(call.slot_id).kind == "in_person":
         return permit()
-    if not facts.Request.in_state:
-        return deny("the patient will be out of state during the telehealth visit")
-    return permit()
+    if facts.Request.in_state:
+        return permit()
+    return deny("for a telehealth visit the patient must be in the state")
 
 
 def psychiatric_care_consent(call, facts):
-    clinician = facts.Clinician(facts.Slot(call.slot_id).clinician_id)
-    if clinician.specialty != "psychiatry":
+    if facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty != "psychiatry":
         return permit()
-    status = facts.Consent(call.patient_id, "psychiatric_care").status
-    if status != "given":
-        return deny(f"the patient's psychiatric care consent is {status}")
+    consent = facts.Consent(call.patient_id, "psychiatric_care")
+    if consent.status != "given":
+        return deny(f"the psychiatric care consent is {consent.status}")
     return permit()
 
 

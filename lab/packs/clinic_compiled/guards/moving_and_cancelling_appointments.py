@@ -1,6 +1,6 @@
 def own_appointments_only(call, facts):
     if facts.Appointment(call.appointment_id).patient_id != call.patient_id:
-        return deny("the appointment is another patient's")
+        return deny("another patient's appointment")
     return permit()
 
 
@@ -12,13 +12,13 @@ def booked_or_confirmed_only(call, facts):
 
 
 def notice_for_moving(call, facts):
-    notice = facts.Appointment(call.appointment_id).starts_at - now()
-    if notice >= hours(24):
+    left = facts.Appointment(call.appointment_id).starts_at - now()
+    if left >= hours(24):
         return permit()
-    if notice < hours(2):
-        return deny("less than 2 hours to go, or already started")
+    if left < hours(2):
+        return deny("less than 2 hours before the appointment, or it has started")
     if facts.Membership(facts.Patient(call.patient_id).membership_id).tier != "gold":
-        return deny("with less than 24 hours to go only Gold members may move it")
+        return deny("less than 24 hours before the appointment only Gold members may move it")
     return permit()
 
 
@@ -26,36 +26,32 @@ def limit_on_moves(call, facts):
     appointment = facts.Appointment(call.appointment_id)
     if appointment.times_moved < 2:
         return permit()
-    if not appointment.moved_by_clinic:
-        return deny(f"moved {appointment.times_moved} times already, and not last by the clinic")
-    return permit()
+    if appointment.moved_by_clinic:
+        return permit()
+    return deny("moved two or more times, and not last by the clinic")
 
 
 def same_clinician_when_moved(call, facts):
     appointment = facts.Appointment(call.appointment_id)
-    if appointment.clinician_id != facts.Slot(call.slot_id).clinician_id:
+    slot = facts.Slot(call.slot_id)
+    if slot.clinician_id != appointment.clinician_id:
         return deny("the slot belongs to another clinician")
     return permit()
 
 
 def cancellation_fee(call, facts):
     appointment = facts.Appointment(call.appointment_id)
-    needed = hours(48) if appointment.specialist else hours(24)
-    if appointment.starts_at - now() >= needed:
-        fee = money("0.00")
-    elif facts.Request.reason in {"bereavement", "clinic_error"}:
-        fee = money("0.00")
-    else:
+    notice = hours(48) if appointment.specialist else hours(24)
+    fee = money("0.00")
+    if appointment.starts_at - now() < notice and get(call, "reason", "other") not in {"bereavement", "clinic_error"}:
         patient = facts.Patient(call.patient_id)
         tier = facts.Membership(patient.membership_id).tier
         if tier == "standard":
             fee = money("40.00")
         elif tier == "silver":
             fee = money("25.00")
-        elif patient.late_waivers_used < 2:
-            fee = money("0.00")
-        else:
+        elif patient.late_waivers_used >= 2:
             fee = money("25.00")
     if money(call.late_fee) != fee:
-        return deny(f"the fee for this cancellation is {fee}")
+        return deny(f"the fee for cancelling is {fee}")
     return permit()

@@ -8,7 +8,7 @@ def prescription_active_not_expired(call, facts):
     prescription = facts.Prescription(call.prescription_id)
     if prescription.status != "active":
         return deny(f"the prescription is {prescription.status}")
-    if prescription.expires_on < date(now()):
+    if date(now()) > prescription.expires_on:
         return deny(f"the prescription expired on {prescription.expires_on}")
     return permit()
 
@@ -21,9 +21,9 @@ def refills_left(call, facts):
 
 def days_between_fills(call, facts):
     prescription = facts.Prescription(call.prescription_id)
-    gap = days(28) if prescription.controlled else days(21)
-    if date(now()) - prescription.last_filled_on < gap:
-        return deny(f"last filled on {prescription.last_filled_on}, too few days ago")
+    wait = days(28) if prescription.controlled else days(21)
+    if date(now()) - prescription.last_filled_on < wait:
+        return deny(f"last filled on {prescription.last_filled_on}, too early for another fill")
     return permit()
 
 
@@ -33,5 +33,5 @@ def controlled_medicine_licence(call, facts):
         return permit()
     licence = facts.Clinician(prescription.prescriber_id).licence
     if licence != "active":
-        return deny(f"the prescriber's licence is {licence}")
+        return deny(f"a controlled medicine, and the prescriber's licence is {licence}")
     return permit()

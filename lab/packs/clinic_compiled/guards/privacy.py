@@ -3,7 +3,7 @@ def who_may_receive_records(call, facts):
         return permit()
     proxy = facts.Proxy(call.patient_id, call.person_id)
     if not proxy.exists:
-        return deny("this person is not listed as the patient's proxy")
+        return deny("the person is not listed as the patient's proxy")
     if proxy.valid_until < date(now()):
         return deny(f"the proxy listing ended on {proxy.valid_until}")
     if call.part not in proxy.scopes:
@@ -28,16 +28,16 @@ def email_release_confirmed_contact(call, facts):
 def psychiatric_notes_release(call, facts):
     if call.part != "psychiatric_notes":
         return permit()
-    status = facts.Consent(call.patient_id, "psychiatric_release").status
-    if status != "given":
-        return deny(f"the patient's consent to psychiatric release is {status}")
+    consent = facts.Consent(call.patient_id, "psychiatric_release")
+    if consent.status != "given":
+        return deny(f"the consent to psychiatric release is {consent.status}")
     return permit()
 
 
 def proxy_change_consent(call, facts):
     if len(call.scopes) == 0:
         return permit()
-    status = facts.Consent(call.patient_id, "data_sharing").status
-    if status != "given":
-        return deny(f"the patient's data sharing consent is {status}")
+    consent = facts.Consent(call.patient_id, "data_sharing")
+    if consent.status != "given":
+        return deny(f"the data sharing consent is {consent.status}")
     return permit()

@@ -8,15 +8,15 @@ def referral_active_not_expired(call, facts):
     referral = facts.Referral(call.referral_id)
     if referral.status != "active":
         return deny(f"the referral is {referral.status}")
-    if referral.expires_on < date(now()):
+    if date(now()) > referral.expires_on:
         return deny(f"the referral expired on {referral.expires_on}")
     return permit()
 
 
 def referral_specialty_match(call, facts):
-    clinician = facts.Clinician(facts.Slot(call.slot_id).clinician_id)
-    if clinician.specialty == "physiotherapy":
+    specialty = facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty
+    if specialty == "physiotherapy":
         return permit()
-    if facts.Referral(call.referral_id).specialty != clinician.specialty:
-        return deny(f"the referral is not for {clinician.specialty}")
+    if facts.Referral(call.referral_id).specialty != specialty:
+        return deny(f"the referral is not for {specialty}")
     return permit()

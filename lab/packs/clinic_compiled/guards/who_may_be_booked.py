@@ -11,7 +11,7 @@ def booking_balance_limit(call, facts):
         return permit()
     if patient.payment_plan:
         return permit()
-    return deny(f"the balance of {patient.balance_due} is above 150.00 and there is no payment plan")
+    return deny(f"the patient owes {patient.balance_due}, more than 150.00, without a payment plan")
 
 
 def booking_minors_guardian(call, facts):
@@ -20,4 +20,4 @@ def booking_minors_guardian(call, facts):
         return permit()
     if patient.guardian_on_file:
         return permit()
-    return deny("the patient is a minor and no guardian is on file")
+    return deny("a minor without a guardian on file")
