@@ -101,7 +101,8 @@ CHECKOUT = """- main [ref=e1]:
   - heading "Checkout" [level=1] [ref=e2]
   - paragraph [ref=e3]: "Total: 120.50 EUR"
   - paragraph [ref=e4]: "Deliver to: Office, Main Street 1"
-  - link "Go back to the products" [ref=e5]
+  - link "Go back to the products" [ref=e5]:
+    - /url: /products
   - generic [ref=e11]:
     - textbox "Note" [ref=e6]
     - button "Place order" [ref=e7]:

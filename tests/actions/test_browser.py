@@ -1,5 +1,6 @@
 """Calls of a browser, judged as what they do on the page that was shown last."""
 
+import re
 import time
 
 import pytest
@@ -44,7 +45,6 @@ def test_a_yes_to_the_card_lets_the_same_click_run_once() -> None:
         ("browser_click", {"target": "e7"}),
         ("browser_click", {"ref": "e7"}),
         ("browser_click", {"target": "e8"}),  # the picture inside of the button
-        ("browser_type", {"target": "e6", "text": "", "submit": True}),
     ],
 )
 def test_every_way_to_press_a_button_is_its_action(tool: str, arguments: dict[str, object]) -> None:
@@ -257,13 +257,17 @@ def test_the_audit_of_a_conversation_says_what_the_shield_said() -> None:
         assert session.decide("browser_click", {"target": "e7"}).allowed
         session.result(page(CHECKOUT))
         assert not session.decide("browser_click", {"target": "e7"}).allowed
-        assert not session.decide("browser_click", {"target": "e77"}).allowed
+        unknown = session.decide("browser_click", {"target": "e77"})
+        assert not unknown.allowed
         arguments = ORDERED[1]
+        found = re.search(r'"as shown": "([0-9a-f]{20})"', unknown.for_person)
+        assert found is not None, unknown.for_person
+        shown = {"address of the page": "http://shop.test/checkout", "as shown": found[1]}
         assert audited(session, shield.pack) == [
             (3, "place_order", arguments, "violation"),
             (5, "place_order", arguments, "compliant"),
             (7, "place_order", arguments, "violation"),
-            (8, "browser_click", {"target": "e77"}, "inconclusive"),
+            (8, "browser_click", {"target": "e77", **shown}, "inconclusive"),
         ]
 
 
@@ -377,18 +381,22 @@ FIELD = '- main [ref=e1]:\n  - generic [ref=e11]:\n    - textbox "Note" [ref=e6]
 
 
 @pytest.mark.parametrize(
-    ("buttons", "told"),
+    "buttons",
     [
-        ('  - link "Order" [ref=e7]\n', "no button of the form"),
-        ('    - button "More" [ref=e7]\n    - button "Place order" [ref=e8]\n', "several buttons"),
-        ('    - button "More" [ref=e7]\n  - button "Place order" [ref=e8]\n', "several buttons"),
+        '    - button "Place order" [ref=e7]\n',
+        '  - link "Order" [ref=e7]\n',
+        '    - button "More" [ref=e7]\n  - button "Place order" [ref=e8]\n',
     ],
 )
-def test_a_form_whose_one_button_is_not_shown_submits_nobody_knows_what(buttons: str, told: str) -> None:
+def test_no_page_shows_what_submitting_a_form_presses(buttons: str) -> None:
+    """The only button shown may belong to another form, and a script may send the form elsewhere."""
     with Shield(pack()) as shield:
-        decision = opened(shield, FIELD + buttons).decide("browser_type", {"target": "e6", "text": "", "submit": True})
-        assert decision.answer == "ask"
-        assert told in decision.for_person
+        typed = opened(shield, FIELD + buttons).decide("browser_type", {"target": "e6", "text": "", "submit": True})
+        focused = opened(shield, (FIELD + buttons).replace('"Note"', '"Note" [active]'), name="y")
+        for decision in (typed, focused.decide("browser_press_key", {"key": "Enter"})):
+            assert decision.answer == "ask"
+            assert not decision.actions
+            assert "press the button that is meant" in decision.for_person
 
 
 QUANTITIES = {

@@ -82,8 +82,8 @@ def test_an_action_that_needs_a_yes_is_made_in_a_call_of_its_own() -> None:
     with Shield(made(FILES)) as shield, shield.session("x") as session:
         assert session.decide("browser_navigate", {"url": "http://shop.test/checkout"}).allowed
         session.result(page(CHECKOUT))
-        decision = session.decide("browser_type", {"target": "e6", "text": "", "submit": True})
-        assert [name for name, _ in acts(decision)] == ["fill_in", "place_order"]
+        decision = session.decide("browser_click", {"target": "e5", "ref": "e7"})
+        assert [name for name, _ in acts(decision)] == ["follow_link", "place_order"]
         assert decision.answer == "deny"
         assert decision.card is None
         assert "a call that does only that" in decision.feedback

@@ -32,21 +32,25 @@ actions:
 """,
 }
 CLICK = {"target": "e3"}
+BUTTON, LINK = 'button "Pay"{}', 'link "x"{}:\n  - /url: /x'
 
 
-def show(session: LiveSession, total: int, element: str = 'button "Pay"', url: str = "http://shop.test/pay") -> None:
+def show(session: LiveSession, total: int, element: str = BUTTON, url: str = "http://shop.test/pay") -> None:
     """The agent opens a page with a total and one element."""
     session.agent("I open the page.")
     id = f"show-{session.position}-{total}"
     assert session.decide("browser_navigate", {"url": url}, id=id).allowed
-    shown = f'- paragraph [ref=e1]: "Total: {total} EUR"\n- {element} [ref=e3]'
-    shown = f"### Page\n- Page URL: {url}\n### Snapshot\n```yaml\n{shown}\n```"
-    session.result(shown, id=id)
+    session.result(shown(total, element, url), id=id)
+
+
+def shown(total: int, element: str, url: str = "http://shop.test/pay") -> str:
+    body = f'- paragraph [ref=e1]: "Total: {total} EUR"\n- {element.format(" [ref=e3]")}'
+    return f"### Page\n- Page URL: {url}\n### Snapshot\n```yaml\n{body}\n```"
 
 
 @pytest.mark.parametrize(
     ("element", "total", "goes_on"),
-    [('button "Pay"', 10, True), ('button "Pay"', 4000, False), ('link "Pay"', 10, False)],
+    [(BUTTON, 10, True), (BUTTON, 4000, False), (LINK, 10, False)],
 )
 def test_a_paused_call_goes_on_only_as_the_same_action(element: str, total: int, goes_on: bool) -> None:
     with Log(":memory:") as log, Shield(made(PAYING), log=log) as shield:
@@ -83,23 +87,23 @@ def test_a_stop_of_a_tool_that_reads_stops_the_writes_it_performs() -> None:
 def test_an_approval_of_an_undeclared_click_counts_on_its_page_alone() -> None:
     with Log(":memory:") as log, Shield(made(PAYING), log=log) as shield:
         session = shield.session("c")
-        show(session, 10, 'button "Buy"')
+        show(session, 10, 'button "Buy"{}')
         log.approve(session.decide("browser_click", CLICK).approval, by="ann")
-        show(session, 9999, 'button "Buy"', "http://shop.test/pay?cart=2")
+        show(session, 9999, 'button "Buy"{}', "http://shop.test/pay?cart=2")
         assert not session.decide("browser_click", CLICK).allowed
 
 
 @pytest.mark.parametrize("shown_before", [True, False])
 def test_a_page_is_not_known_while_an_older_click_may_still_change_it(shown_before: bool) -> None:
     with Shield(made(PAYING)) as shield, shield.session("c") as session:
-        show(session, 10, 'link "x"')
+        show(session, 10, LINK)
         assert session.decide("browser_click", CLICK, id="slow").allowed
         if shown_before:
-            show(session, 10, 'link "x"')
+            show(session, 10, LINK)
             session.result("done", id="slow")
         else:
             assert session.decide("browser_snapshot", {}, id="look").allowed
-            session.result('- link "x" [ref=e3]', id="look")
+            session.result(shown(10, LINK), id="look")
         assert session.decide("browser_click", CLICK).answer == "look_up"
 
 
@@ -133,7 +137,7 @@ def test_equal_writes_to_several_elements_each_count() -> None:
     )
     with Log(":memory:") as log, Shield(made(PAYING | {"tools.yaml": tools}), log=log) as shield:
         session = shield.session("c")
-        show(session, 10, 'spinbutton "A" [ref=e4]\n- spinbutton "B"')
+        show(session, 10, 'spinbutton "A" [ref=e4]\n- spinbutton "B"{}')
         fields = [{"ref": "e3", "value": "1"}, {"ref": "e4", "value": "1"}]
         decision = session.decide("browser_fill_form", {"fields": fields})
         assert len(decision.actions) == 2

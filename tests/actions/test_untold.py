@@ -80,24 +80,47 @@ def test_a_yes_is_for_the_whole_call(
         assert session.decide(tool, dict(agreed)).allowed
 
 
-@pytest.mark.parametrize(("names_host", "allowed"), [(False, False), (True, True)])
-def test_a_yes_to_a_button_is_for_its_page(names_host: bool, allowed: bool) -> None:
-    """An action that names its host needs no address on the card, and no page of another host is one of it."""
-    named = TOOLS.replace("page: '/checkout$'", "page: '^http://shop[.]test/checkout$'") if names_host else TOOLS
-    with Shield(made({**DESK, "tools.yaml": named})) as shield, shield.session("x") as session:
+SAME = '- main [ref=e1]:\n  - paragraph [ref=e2]: "Total: 5 EUR"\n  - button "Place order" [ref=e7]\n'
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("http://shop.test/checkout?step=2", SAME),
+        ("http://evil.test/checkout", SAME),
+        ("http://shop.test/checkout", SAME.replace("5 EUR", "9 EUR")),
+        (
+            "http://shop.test/checkout",
+            SAME.replace("e7]", "e8]").replace('"Place', '"Cancel" [ref=e7]\n  - button "Place'),
+        ),
+        ("http://shop.test/checkout", SAME + '- textbox "Note" [ref=e9]: Leave it at the neighbour\'s.\n'),
+        ("http://shop.test/checkout", SAME.replace("- main [ref=e1]", "- iframe [ref=e1]")),
+        ("http://shop.test/checkout", SAME.replace("- main [ref=e1]", '- dialog "Order all again" [ref=e1]')),
+    ],
+)
+def test_a_yes_to_a_button_is_for_its_page_as_shown(url: str, body: str) -> None:
+    press = FILES["tools.yaml"].replace(
+        "on: {page: '/checkout$', role: button, name: Place order}", "on: {role: button}"
+    )
+    press = press.replace("value: \"$page.text('^Total: ([0-9.]+) EUR$')\", type: number", "value: $element.role")
+    press = press.replace("\"$page.text('^Deliver to: (.*)')\"", "$element.name")
+    files = {**FILES, "tools.yaml": press, "rules.yaml": RULES.replace(", choose, send, fill_in_form", "")}
+    del files["guards/shop.py"]
+    with Shield(made(files)) as shield, shield.session("x") as session:
         session.user("Please do it.")
-        opened(session)
+
+        def show(url: str, body: str) -> None:
+            assert session.decide("browser_navigate", {"url": url}).allowed
+            session.result(page(body).replace("http://shop.test/checkout", url))
+
+        show("http://shop.test/checkout", SAME)
         card = session.decide("browser_click", {"target": "e7"}).card
         assert card is not None
-        assert ("http://shop.test/checkout" in card.text) == (not names_host)
         session.confirm(card.id, yes=True)
-        opened(session, "http://shop.test/checkout?step=2")
-        clicked = session.decide("browser_click", {"target": "e7"})
-        assert clicked.allowed == allowed
-        if allowed:
-            session.result("ordered")
-        opened(session, "http://evil.test/checkout")
+        show(url, body)
         assert not session.decide("browser_click", {"target": "e7"}).allowed
+        show("http://shop.test/checkout", SAME.replace('order"', 'order" [active] [cursor=pointer]'))
+        assert session.decide("browser_click", {"target": "e7"}).allowed
 
 
 def test_a_yes_to_an_action_by_itself_is_none_to_it_among_others() -> None:

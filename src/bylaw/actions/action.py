@@ -37,7 +37,7 @@ class TargetTerms(Struct, frozen=True):
     url: Pattern | None = None
     """For a link: a pattern for its target."""
     names_host: bool = False
-    """Whether `page` matches pages of one host only."""
+    """Whether `url` matches links to one host only."""
 
 
 class ReadTerms(Struct, frozen=True):

@@ -166,7 +166,7 @@ class _Reader:
             hint = "say which element it is, by `role`, `name` or `named`"
             self._fault("an action on any element of a page is none", *at, hint=hint)
         url = self._pattern(body.url, *at, "url") if body.url != "" else None
-        return TargetTerms(page, element, within, url, names_host(str(body.page)))
+        return TargetTerms(page, element, within, url, names_host(str(body.url)))
 
     def _element(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
         named = self._pattern(body.named, *at, "named") if body.named != "" else None

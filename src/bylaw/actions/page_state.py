@@ -1,31 +1,29 @@
 """Tracks the page that the agent was last shown, until a call may have changed it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote
 
 from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
-from bylaw.actions.taking import NotTaken, Take, names_element
+from bylaw.actions.taking import Ambiguous, NotAtOnce, NotTaken, Take, names_element
 from bylaw.policy.pattern import LONGEST, Pattern
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
-from bylaw.reading.url import read_url
+from bylaw.reading.url import Url, read_link, read_url
 from bylaw.trace.event import Call, Result
 
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
 """Roles of elements that Enter presses. In any other element, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 """Roles of elements that react when pressed."""
-_FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
+FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
-_CONTROLS = _PRESSED | _FIELDS | {"option", "slider", "listbox", "treeitem"}
+CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
 """A part of a page from another document."""
-_STATES = frozenset(("checked", "selected", "pressed", "expanded", "disabled"))
-"""States that change what a press does."""
-_FORMS = frozenset(("form", "search"))
+FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
 """Arguments with which other servers name an element that no snapshot shows."""
@@ -49,6 +47,8 @@ class PageState:
         self._unknown = "no page has been shown yet"
         self._result: Result | None = None
         """The result with the last snapshot; None if the page is unknown."""
+        self._words = ""
+        """The text of the last result of a call that may have changed the page."""
         self._last = -1
         """The step of the last call that may have changed the page."""
         self._shown = -1
@@ -66,7 +66,7 @@ class PageState:
             if self._under_way:
                 self._beside.add(step)
             return
-        self._result, self._last = None, step
+        self._result, self._last, self._words = None, step, ""
         self._under_way[step] = call.turn
         self._unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
 
@@ -81,6 +81,8 @@ class PageState:
             self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
         # An agent in its next turn no longer waits for calls of the last turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
+        if step == self._last and result.captured:
+            self._words = result.text
         if call.refused or not self.terms.shows(call.tool) or step < self._last or step in self._beside:
             return
         if (is_snapshot and any(call.arguments.values())) or not result.captured or has_mark(call.arguments):
@@ -101,6 +103,11 @@ class PageState:
         if isinstance(page, Unreadable):
             return f"the last snapshot of the page cannot be read: {page}"
         return page if page.is_complete else "the last snapshot shows a part of the page only"
+
+    @property
+    def words(self) -> str:
+        """What the browser said of an unknown page, such as an open dialog; empty if the page is known."""
+        return self._words if self._result is None else ""
 
     def page_for(self, call: Call) -> Page:
         """Return the page that a call's agent has seen. Raises NotTaken if the page may have changed."""
@@ -131,34 +138,37 @@ class Targeted(NamedTuple):
     """The record in a list of arguments that names the element, such as a form field; otherwise empty."""
     act: int = 0
     """The number of the act within the call. One act may affect several elements."""
-    is_typed: bool = False
-    """Whether the call types before pressing the element."""
 
 
-def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """Return the elements on which a call acts: those it names, the focused one for a key, and the form's submit
-    button.
+def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
+    """Return the elements that a call names, each with its record in a list of arguments, or else the focused one.
 
     Raises NotTaken if an element is unknown.
     """
-    arguments = call.arguments
-    nothing: Mapping[str, Any] = {}
-    named = _named(page, call, terms)
-    if not named:
-        if not {name for name, value in arguments.items() if value} <= _OF_FOCUS | set(terms.description):
-            raise NotTaken("the call names no element in a way that is known")
-        if page.focused is None or page.focused.parent < 0:
-            raise NotTaken("the call names no element, and the page does not show which has the focus")
-        named = [(page.focused, nothing)]
-    if arguments.get("doubleClick"):
-        named *= 2
-    found = [each for act, (element, item) in enumerate(named) for each in _worked_on(page, element, item, act)]
-    if _submits(arguments):
-        is_typed = bool(arguments.get("text")) or any(item for _, item in named)
-        for act, element in enumerate({each.at: each for each, _ in named if each.role not in _KEYED}.values()):
-            pressed = _worked_on(page, _submit_button(page, element), nothing, len(named) + act)
-            found += [each._replace(is_typed=is_typed) for each in pressed]
-    return found
+    if named := _named(page, call, terms):
+        return named * 2 if call.arguments.get("doubleClick") else named
+    if not {name for name, value in call.arguments.items() if value} <= _OF_FOCUS | set(terms.description):
+        raise NotTaken("the call names no element in a way that is known")
+    if page.focused is None:
+        raise NotTaken("the call names no element, and the page does not show which has the focus")
+    return [(page.focused, {})]
+
+
+def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
+    """Return the elements on which a call acts.
+
+    Raises NotTaken if an element is unknown, and if the call submits a form without pressing a button.
+    """
+    named, arguments = named_elements(page, call, terms), call.arguments
+    if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
+        # Which button a browser presses then depends on scripts and on attributes that no snapshot shows.
+        if arguments.get("text") or any(item for _, item in named):
+            raise NotAtOnce("it types and submits a form at once. Type first, look at the page, then press the button")
+        raise NotTaken("the call submits a form, and no page shows what that presses: press the button that is meant")
+    is_key = bool(arguments.get("key") or arguments.get("keys"))
+    for element, _ in named if not is_key else ():
+        _check_inside(page, element)
+    return [each for act, (element, item) in enumerate(named) for each in _worked_on(page, element, item, act)]
 
 
 def _submits(arguments: Mapping[str, Any]) -> bool:
@@ -166,7 +176,7 @@ def _submits(arguments: Mapping[str, Any]) -> bool:
     text = str(arguments.get("text", ""))
     if arguments.get("submit") not in (None, False) or "\n" in text or "\r" in text:
         return True
-    return not all(_is_quiet(key) for name in ("key", "keys") if (key := arguments.get(name)))
+    return not all(is_quiet(key) for name in ("key", "keys") if (key := arguments.get(name)))
 
 
 def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
@@ -184,18 +194,22 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
     return found
 
 
-def _is_quiet(key: Any) -> bool:
+def is_quiet(key: Any) -> bool:
     """Whether a key submits no form. An unknown key may."""
     return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
 
 
-def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
-    """Yield the controls affected: the one that the element is, contains or belongs to, and every one around it."""
+def _check_inside(page: Page, element: Element) -> None:
+    """Raise NotTaken if a click on an element may press another one inside."""
     inside = next((each for each in page.descendants(element) if each.role in _PRESSED), None)
-    if inside is not None and element.role not in _FIELDS:
+    if inside is not None and element.role not in FIELDS:
         raise NotTaken(f"{name_of(page, element)} has {name_of(page, inside)} inside, which the call may press")
+
+
+def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
+    """Yield the controls affected: the one that the element is or belongs to, and every one around it."""
     chain = (element, *page.ancestors(element))
-    end = next((at for at, each in enumerate(chain) if each.role in _CONTROLS), None)
+    end = next((at for at, each in enumerate(chain) if each.role in CONTROLS), None)
     if end is None:
         yield Targeted(element, chain, item, act)
         return
@@ -220,19 +234,14 @@ def _by_ref(page: Page, ref: str) -> Element:
     return element
 
 
-def _submit_button(page: Page, element: Element) -> Element:
-    """Return the submit button of an element's form, or the page's only one if it shows no form."""
-    form = next((each for each in page.ancestors(element) if each.role in _FORMS), None)
-    buttons = list(page.find("button", inside=form))
-    if len(buttons) != 1:
-        shown = "several buttons, each of which may be the form's" if buttons else "no button of the form"
-        raise NotTaken(f"the call submits a form, and the page shows {shown}: press the button that is meant")
-    return buttons[0]
-
-
 def fits_page(page: Page, url: Pattern | None) -> bool:
-    """Whether a pattern occurs in a page's address without its query."""
-    return url is None or url.occurs(_address(page))
+    """Whether a pattern occurs in a page's address without its query. It occurs in no unreadable address."""
+    if url is None:
+        return True
+    try:
+        return url.occurs(_address(page))
+    except NotTaken:
+        return False
 
 
 def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
@@ -261,25 +270,15 @@ def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
 
 
 def _address(page: Page) -> str:
-    return page.url.partition("#")[0].partition("?")[0]
+    """Return a page's address without its query, in normal form. Raises NotTaken."""
+    url = _read(read_url, page.url)
+    return url.origin + url.path
 
 
 def name_of(page: Page, element: Element) -> str:
     """Return an element in words from the page."""
     name = " ".join((element.name or page.text_of(element)).split())
     return f'{element.role} "{name[:100]}" on {page.url}'
-
-
-def place_of(page: Page, element: Element) -> str:
-    """Return an element with its state and the named elements around it.
-
-    Snapshots do not show the address of a frame, so all that a frame shows counts.
-    """
-    states = [each for each in element.states if each[0] in _STATES]
-    frame = next((each for each in page.ancestors(element) if each.role == "iframe"), None)
-    shown = [(each.role, each.name, each.text) for each in page.descendants(frame)] if frame is not None else []
-    around = (each for each in page.ancestors(element) if each.name or each.role == "iframe")
-    return f"{[(each.role, each.name, each.ref) for each in (element, *around)]} {states} {shown}"
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
@@ -290,12 +289,9 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "page", "url" if take.pattern is None:
             return page.url
         case "page", "host" | "private":
-            return _part_of_url(take.field, page.url)
+            return _part_of_url(take.field, _read(read_url, page.url))
         case "link", _:
-            to = next((page.properties[at]["url"] for at in _with_links(page, element)), None)
-            if to is None:
-                raise NotTaken("the page does not show where the element leads")
-            return _part_of_url(take.field, urljoin(page.url, to))
+            return _part_of_url(take.field, link_of(page, element))
         case "page", "url":
             return _one(take, _found_in(take.pattern, _address(page)))
         case "page", "title":
@@ -309,11 +305,13 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
             )
             return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
         case "page", "fields":
-            return _filled_in(take, page)
+            if not (fields := filled_in(page, page.elements)):
+                raise NotTaken(f"the page shows no `{take.name}`")
+            return fields
         case "page", _:
             return _field(take, page, terms)
         case "element", "name":
-            if any(each.role in _FIELDS for each in page.descendants(element)):
+            if any(each.role in FIELDS for each in page.descendants(element)):
                 raise NotTaken("what is typed into a field is not what the page shows")
             return element.name
         case "element", "role":
@@ -337,17 +335,23 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
     return _shown(page, found)
 
 
-def _part_of_url(field: str, address: str) -> Any:
-    try:
-        url = read_url(address)
-    except Unreadable as error:
-        raise NotTaken(f"the address `{address[:100]}` cannot be read: {error.reason}") from None
+def _part_of_url(field: str, url: Url) -> Any:
     return url.is_private if field == "private" else getattr(url, field)
 
 
-def _with_links(page: Page, element: Element) -> Iterator[int]:
-    """The places of an element and those around it that lead somewhere."""
-    return (each.at for each in (element, *page.ancestors(element)) if "url" in page.properties.get(each.at, {}))
+def _read(read: Callable[..., Url], *texts: str) -> Url:
+    try:
+        return read(*texts)
+    except Unreadable as error:
+        raise NotTaken(f"the address `{texts[0][:100]}` cannot be read: {error.reason}") from None
+
+
+def link_of(page: Page, element: Element) -> Url:
+    """Return where an element, or the link around it, leads. Raises NotTaken if unknown."""
+    for each in (element, *page.ancestors(element)):
+        if "url" in (own := page.properties.get(each.at, {})):
+            return _read(read_link, own["url"], page.url)
+    raise NotTaken("the page does not show where the element leads")
 
 
 def _shown(page: Page, element: Element) -> str:
@@ -358,7 +362,7 @@ def _shown(page: Page, element: Element) -> str:
 
 
 def _has_field(page: Page, element: Element) -> bool:
-    return element.role in _FIELDS or any(each.role in _FIELDS for each in page.descendants(element))
+    return element.role in FIELDS or any(each.role in FIELDS for each in page.descendants(element))
 
 
 def _cell(page: Page, row: Element, column: str) -> Element | None:
@@ -386,19 +390,19 @@ def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
 
 def _field(take: Take, page: Page, terms: PageTerms) -> str:
     """Return the value of the only form field with a name."""
-    fields = [each for each in page.elements if each.role in _FIELDS and " ".join(each.name.split()) == take.column]
+    fields = [each for each in page.elements if each.role in FIELDS and " ".join(each.name.split()) == take.column]
     if len(fields) != 1 or fields[0].at in content_of(page, (*terms.content, FRAME)):
         raise NotTaken(f"the page has no one field `{take.column}`")
     return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
 
 
-def _filled_in(take: Take, page: Page) -> list[str]:
-    """Return the values of a page's fields and ticked boxes, with names. Raises NotTaken if there are none."""
+def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
+    """Return the values of the fields and ticked boxes among some elements of a page, with names."""
     found: list[str] = []
-    for element in page.elements:
+    for element in elements:
         if element.role in _TICKED:
             held = "ticked" if element.state("checked") is not None else ""
-        elif element.role in _FIELDS | {"listbox"}:
+        elif element.role in FIELDS | {"listbox"}:
             inside = page.descendants(element)
             chosen = [page.label(each) for each in inside if each.state("selected") is not None]
             held = ", ".join(chosen) or element.text or _typed_in(page, inside)
@@ -406,8 +410,6 @@ def _filled_in(take: Take, page: Page) -> list[str]:
             continue
         if held := " ".join(held.split()):
             found.append(f"{' '.join(element.name.split()) or element.role}: {held}")
-    if not found:
-        raise NotTaken(f"the page shows no `{take.name}`")
     return found
 
 
@@ -462,7 +464,7 @@ def _one(take: Take, found: Iterator[str]) -> str:
         raise NotTaken(f"the page shows no `{take.name}`")
     if len(values) > 1:
         shown = " and ".join(f"`{each[:60]}`" for each in list(values)[:3])
-        raise NotTaken(f"the page shows several values for `{take.name}`: {shown}")
+        raise Ambiguous(f"the page shows several values for `{take.name}`: {shown}")
     return next(iter(values))
 
 
@@ -471,13 +473,13 @@ def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
 
     Parts of other documents, parts that may have any author, and typed text are left out.
     """
-    typed = {above.at for each in page.elements if each.role in _FIELDS for above in page.ancestors(each)}
+    typed = {above.at for each in page.elements if each.role in FIELDS for above in page.ancestors(each)}
     left, at = -1, 0
     for element in page.elements:
         at = element.at
         if at <= left:
             continue
-        if element.role == "iframe" or element.role in _FIELDS or any(terms.fits(element) for terms in content):
+        if element.role == "iframe" or element.role in FIELDS or any(terms.fits(element) for terms in content):
             left = at + len(page.descendants(element))
             continue
         # An element's name may be composed of all its content.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms
 from bylaw.actions.evidence import shows_facts
-from bylaw.actions.taking import Kind, NotAtOnce, NotTaken, Take, names_element
+from bylaw.actions.taking import Ambiguous, Kind, NotAtOnce, NotTaken, Take, names_element
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
@@ -45,15 +45,13 @@ class Performed(Struct, frozen=True):
     """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
     """For each action, what the call says besides its parameters. Calls with different values differ."""
-    targets: tuple[str, ...] = ()
-    """The address of the page, and each element on which the call acts, with its state and the elements around it."""
 
     @property
     def compared(self) -> Any:
         """All that a decision rests on. It is equal for two calls that do the same."""
         calls = [(each.tool, each.arguments) for each in self.calls]
         arguments = self.shown.arguments if self.shown is not None else {}
-        return calls, list(self.untold), self.unresolved, arguments, self.targets
+        return calls, list(self.untold), self.unresolved, arguments
 
 
 class Part(Struct, frozen=True):
@@ -84,7 +82,7 @@ class Performing:
         """Tools whose shell continues from call to call."""
         self._moved: set[str] = set()
         """Tools whose shell may have left its first folder."""
-        if any(action.on is not None for found in actions.by_tool.values() for action in found):
+        if any(actions.pages.changes_with(tool) for tool in actions.by_tool):
             from bylaw.actions.page_state import PageState
 
             self._state = PageState(actions.pages)
@@ -136,39 +134,27 @@ class Performing:
             return self._unresolved(call, state, str(error), "deny")
         except (NotTaken, Unreadable) as error:
             why = error.reason if isinstance(error, Unreadable) else str(error)
-            return self._unresolved(call, state, why, otherwise, resolving.targets)
+            return self._unresolved(call, state, why, otherwise)
         except Exception as error:
             # A failed reader has not read the call; its text may be anything.
             return self._unresolved(call, state, f"it cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
-        is_evidence = len(calls) == 1 and resolving.is_evidence
-        return Performed(calls, untold=untold, is_evidence=is_evidence, targets=resolving.targets)
+        return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
 
-    def _unresolved(
-        self, call: Call, state: Any, why: str, otherwise: Otherwise, targets: tuple[str, ...] = ()
-    ) -> Performed:
+    def _unresolved(self, call: Call, state: Any, why: str, otherwise: Otherwise) -> Performed:
         if otherwise == "allow":
             return Performed((), otherwise="allow")
         terms, look_up = self._actions.pages, ""
         arguments = {name: _undescribed(value, terms) for name, value in call.arguments.items()}
         arguments = {name: value for name, value in arguments.items() if name not in terms.description}
-        if state is not None and any(action.on is not None for action in self._actions.by_tool[call.tool]):
-            if state.page is None:
-                look_up = terms.snapshot
-            else:
-                arguments |= self._shown_targets(call, state)
-        return Performed((), why, otherwise, replace(call, arguments=arguments), look_up, targets=targets)
+        if state is not None and terms.changes_with(call.tool):
+            from bylaw.actions.page_identity import identity_of_call
 
-    def _shown_targets(self, call: Call, state: Any) -> dict[str, Any]:
-        """Return the elements that a call targets, as the page shows them."""
-        from bylaw.actions.page_state import name_of, targets_of
-
-        try:
-            page = state.page_for(call)
-            found = [name_of(page, each.element) for each in targets_of(page, call, self._actions.pages)]
-        except NotTaken:
-            return {}
-        return {"acts on": found[0] if len(found) == 1 else found}
+            try:
+                arguments |= identity_of_call(state, call)
+            except NotTaken:
+                look_up = terms.snapshot if otherwise == "ask" else ""
+        return Performed((), why, otherwise, replace(call, arguments=arguments), look_up)
 
 
 def _undescribed(value: Any, terms: PageTerms) -> Any:
@@ -216,7 +202,6 @@ class _Resolving:
         self._is_moved = is_moved
         """Whether the shell may have left its first folder."""
         self._page: Any = None
-        self.targets: tuple[str, ...] = ()
         self.is_evidence = True
         """Whether no part of the call lets the agent choose what the result shows."""
 
@@ -226,6 +211,8 @@ class _Resolving:
         """
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
+        if self._pages.changes_with(self._call.tool) and not self._moves_view():
+            whole = [each for each in whole if each.effect == "write"]
         found = [(self._made(action, None), self._untold(action, None), -1) for action in whole]
         fitted = list(whole)
         parts = list(self._parts())
@@ -236,7 +223,6 @@ class _Resolving:
                 raise NotTaken(f"no action is declared for {part.words}")
             fitted += fitting
             for action in fitting:
-                self._check_typed(action, part)
                 if action.effect == "write" and part.kind == "shell" and part.value.is_repeated:
                     raise NotTaken(f"{part.words} may run any number of times. Make a call for each")
                 self.is_evidence = self.is_evidence and shows_facts(action, part.value)
@@ -265,6 +251,15 @@ class _Resolving:
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
+    def _moves_view(self) -> bool:
+        """Whether a key, if any, only moves the view. In another element, it may press a button or choose a value."""
+        from bylaw.actions.page_identity import only_shows
+
+        if not any(self._call.arguments.get(name) for name in ("key", "keys")):
+            return True
+        parts = list(self._targets())
+        return all(only_shows(self._page, each.target, self._call.arguments, names_host=False) for each in parts)
+
     def _fitting(self, part: Part) -> list[Action]:
         """The actions that a part of the call performs: fallbacks only if no other fits."""
         for is_fallback in (False, True):
@@ -288,16 +283,6 @@ class _Resolving:
             if value is not None and name not in known:
                 raise NotTaken(f"nothing says what the argument `{name}` means for the call")
 
-    def _check_typed(self, action: Action, part: Part) -> None:
-        """Check a call that types before it presses a button. Its typing changes the page, so only the typed text is
-        known.
-        """
-        if part.target is None or not part.target.is_typed or action.effect != "write":
-            return
-        sources = [(take.source, take.field) for take in action.takes]
-        if ("argument", "text") not in sources or any(source in ("page", "row") for source, _ in sources):
-            raise NotAtOnce(f"it types and presses {part.words} at once. Type first, look at the page, then press it")
-
     def _parts(self) -> Iterator[Part]:
         """Yield the parts of the call from every reader that its tool's actions name."""
         read: set[tuple[str, str, str | None]] = set()
@@ -312,15 +297,12 @@ class _Resolving:
                     yield from self._read(terms, self._call.arguments[terms.argument])
 
     def _targets(self) -> Iterator[Part]:
-        from bylaw.actions.page_state import name_of, place_of, targets_of
+        from bylaw.actions.page_state import name_of, targets_of
 
         if self._state is None:
             raise NotTaken("no page has been shown yet")
         page = self._page = self._state.page_for(self._call)
-        self.targets = (page.url,)
-        found = targets_of(page, self._call, self._state.terms)
-        self.targets += tuple(place_of(page, each.element) for each in found)
-        for each in found:
+        for each in targets_of(page, self._call, self._state.terms):
             named = name_of(page, each.element)
             yield Part("page", "", each.element, named, each.item, target=each)
 
@@ -338,9 +320,15 @@ class _Resolving:
         if not action.fits_call(self._call.arguments):
             return False
         if action.on is not None:
+            from bylaw.actions.page_identity import only_shows
             from bylaw.actions.page_state import fits_target
 
-            return fits_target(self._page, part.target, action.on)
+            page, target = self._page, part.target
+            if not fits_target(page, target, action.on):
+                return False
+            return action.effect == "write" or only_shows(
+                page, target, self._call.arguments, names_host=action.on.names_host
+            )
         terms = action.reads
         return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part, action)
 
@@ -350,7 +338,7 @@ class _Resolving:
             try:
                 arguments[take.name] = take.fitted(self._taken(take, part, action))
             except NotTaken as error:
-                if not take.optional:
+                if not take.optional or isinstance(error, Ambiguous):
                     raise NotTaken(f"`{action.name}`: {error}") from None
         call = self._call
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
@@ -362,7 +350,14 @@ class _Resolving:
             # A resolved path states the whole argument.
             if action.reads is not None and any((take.source, take.field) == ("path", "path") for take in action.takes):
                 told.add(action.reads.argument)
-            return _as_untold(self._call.arguments, told)
+            untold = _as_untold(self._call.arguments, told)
+            if part is None and action.effect == "write" and self._pages.changes_with(self._call.tool):
+                from bylaw.actions.page_identity import identity_of_call
+
+                untold |= identity_of_call(self._state, self._call)
+            return untold
+        from bylaw.actions.page_identity import identity_of
+
         told |= {*self._pages.target, *self._pages.description}
         given = {name: value for name, value in self._call.arguments.items() if not names_element(name)}
         if part.item:
@@ -370,10 +365,9 @@ class _Resolving:
         untold = _as_untold(given, told)
         own = {take.field for take in action.takes if take.source == "item"}
         untold |= _as_untold(part.item, {*own, "name", *self._pages.target, *self._pages.description})
-        is_named = any(take.source == "page" and take.field == "url" and take.pattern is None for take in action.takes)
-        if not is_named and not (action.on is not None and action.on.names_host):
-            untold["address of the page"] = self._page.url
-        return untold
+        taken = {(take.source, take.field) for take in action.takes if take.pattern is None}
+        identity = identity_of(self._page, part.value)
+        return untold | {name: value for name, value in identity.items() if _TOLD_BY.get(name) not in taken}
 
     def _taken(self, take: Take, part: Part | None, action: Action) -> Any:
         if take.source == "argument":
@@ -393,6 +387,10 @@ class _Resolving:
         if value is None:
             raise NotTaken(f"`${take.source}.{take.field}` is not known")
         return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
+
+
+_TOLD_BY = {"element": ("element", "name"), "filled in": ("page", "fields"), "address of the page": ("page", "url")}
+"""The parameters of an action that say the same as a part of an element's identity."""
 
 
 def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:

@@ -62,6 +62,10 @@ class NotTaken(Exception):
     """The evidence does not show the value. The message gives the reason, to follow `because`."""
 
 
+class Ambiguous(NotTaken):
+    """The evidence shows several values. Even an optional parameter is then unknown."""
+
+
 class NotAtOnce(NotTaken):
     """A call combines what must be done one by one. It is always refused."""
 

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Collection
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from msgspec import Struct
 
@@ -94,6 +94,20 @@ def read_url(text: str) -> Url:
     if not 0 < port < 65536:
         raise Unreadable(f"the port {port}")
     return Url(scheme, _host(parts[1]), port, _path(path), query, fragment)
+
+
+def read_link(text: str, page: str) -> Url:
+    """Return where a link on a page leads, from its `href`.
+
+    Raises `Unreadable` for a link to nowhere (`#top`), one that runs a script, and one that browsers and RFC 3986 read
+    differently, such as `https:/path`.
+    """
+    if _BAD.search(text) or _LINK.fullmatch(text) is None:
+        raise Unreadable(f"the link `{text[:60]}`")
+    return read_url(urljoin(page, text))
+
+
+_LINK = re.compile(r"https?://[^/].*|//[^/].*|/|/[^/].*|[?].*|[^:/?#]+([/?#].*)?", re.IGNORECASE | re.DOTALL)
 
 
 def _host(written: str) -> str:

@@ -18,13 +18,3 @@ def typed_secrets(call: fill_in | fill_in_form, facts):
     if "code" in words and any(word in {"verification", "authentication", "one-time", "login", "sms", "recovery"} for word in words):
         return deny("the user types this")
     return permit()
-
-
-def three_payments(call: press, facts):
-    """The same button that pays is pressed at most three times in a conversation."""
-    words = lower(call.button).split()
-    if not any(word in {"pay", "buy", "purchase", "order", "donate", "subscribe", "bid", "book"} for word in words):
-        return permit()
-    if done("press", button=call.button) >= 3:
-        return deny("it was pressed three times in this conversation")
-    return permit()
