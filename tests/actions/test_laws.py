@@ -86,7 +86,7 @@ def test_an_action_that_needs_a_yes_is_made_in_a_call_of_its_own() -> None:
         assert [name for name, _ in acts(decision)] == ["follow_link", "place_order"]
         assert decision.answer == "deny"
         assert decision.card is None
-        assert "a call that does only that" in decision.feedback
+        assert "Make a separate call for it" in decision.feedback
 
 
 def test_another_principal_finds_what_was_done() -> None:

@@ -40,7 +40,7 @@ def test_cases_are_told_in_actions_or_in_calls() -> None:
 def test_the_prompt_says_which_tools_an_action_is_done_with() -> None:
     text = instructions(made(FILES))
     assert "## place_order" in text
-    assert "- Done with: `browser_click`, `browser_type`, `browser_press_key`" in text
+    assert "- Call it through: `browser_click`, `browser_type`, `browser_press_key`" in text
 
 
 def test_a_signature_covers_the_actions_that_a_check_is_about(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_two_actions_that_count_under_one_limit_are_made_in_two_calls(tmp_path: 
     ):
         both = session.decide("execute_sql", {"query": "DELETE FROM a WHERE id = 1; DELETE FROM b WHERE id = 1"})
         assert both.answer == "deny"
-        assert "Make a call for each" in both.feedback
+        assert "Make a separate call for each action" in both.feedback
         for query, answer in (("a", "allow"), ("b", "allow"), ("c", "deny")):
             assert session.decide("execute_sql", {"query": f"DELETE FROM {query} WHERE id = 1"}).answer == answer
             if answer == "allow":
