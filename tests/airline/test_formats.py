@@ -299,7 +299,7 @@ def test_tasks_without_a_database_are_a_usage_error(tmp_path: Path) -> None:
         write(tmp_path / "runs.json", results(simulation(TALK))),
         write(tmp_path / "tasks.json", [{"id": "0"}]),
     )
-    with pytest.raises(UsageError, match="give --world"):
+    with pytest.raises(UsageError, match="add --world"):
         audit(Request((runs,), "tau-airline", tasks=tasks), tmp_path / "out")
 
 

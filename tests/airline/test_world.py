@@ -282,7 +282,7 @@ def test_tasks_that_cannot_be_read_are_told_from_what_are_no_tasks(tmp_path: Pat
 
 
 def test_tasks_are_refused_where_no_database_of_theirs_is_given(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="leave out --tasks"):
+    with pytest.raises(UsageError, match="remove --tasks"):
         open_tasks(tmp_path / "tasks.json", open_world(write_tau1(tmp_path)))
 
 

@@ -137,10 +137,10 @@ def test_an_audit_that_cannot_speak_for_the_logs_is_refused(demo: Path, tmp_path
     out = ("--out", tmp_path / "data")
     with pytest.raises(UsageError, match="cannot be combined"):
         run("align", "data", "--audit", demo / "audit", "--world", demo / "clinic.sqlite", *out)
-    with pytest.raises(UsageError, match=r"no summary\.json here"):
+    with pytest.raises(UsageError, match=r"this folder has no summary\.json"):
         run("align", "data", "--audit", demo, *out)
     for name, change, why in (
-        ("redacted", lambda folder: (folder / "audited.json").unlink(), "does not name its logs"),
+        ("redacted", lambda folder: (folder / "audited.json").unlink(), "does not record where its logs are"),
         ("older", lambda folder: _edit(folder, "digest", "0" * 64), "another version of pack `clinic`"),
     ):
         shutil.copytree(demo / "audit", tmp_path / name)

@@ -51,7 +51,7 @@ def test_an_answer_settles_the_call_in_counts_findings_and_exit_status(folder: P
     assert (counts["undecided"], counts["broken_rules"]) == (0, 1)
     assert summary(folder)["open"] == {"calls": 0, "rules": {}}
     assert summary(folder)["settled"] == {"confirm": {"yes": 1, "no": 1}}
-    said = "Settled by a person: confirm was followed 1 time, not followed 1 time."
+    said = "Settled by a reviewer: confirm was followed 1 time, not followed 1 time."
     assert said in " ".join(done.stdout.split())
     assert said in (folder / "out" / "report.html").read_text(encoding="utf-8")
     (broken,) = lines(folder, "findings.jsonl")

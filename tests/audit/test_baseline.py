@@ -112,7 +112,7 @@ def test_what_is_graver_than_before_is_new(desk: Path) -> None:
 
 def test_a_folder_without_an_audit_is_no_baseline(desk: Path) -> None:
     said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--baseline", "pack", status=2)
-    assert "no summary.json here" in said
+    assert "this folder has no summary.json" in said
     assert not (desk / "out").exists()
     with pytest.raises(UsageError):
         read_baseline(desk)

@@ -231,7 +231,7 @@ def test_unknown_tools_are_inconclusive_and_named(shop: Shop) -> None:
 def test_a_pack_that_knows_no_tool_of_the_logs_is_an_error_and_leaves_the_earlier_audit(jobs: int, shop: Shop) -> None:
     before = shop.audit(shop.logs(record(*HASTY, id="t1")))
     summary = (before.out / "summary.json").read_bytes()
-    with pytest.raises(UsageError, match=r"knows none of the tools that the logs call \(`beam`, `teleport`\)"):
+    with pytest.raises(UsageError, match=r"declares none of the tools in the logs \(`beam`, `teleport`\)"):
         shop.audit(shop.logs(record(call("teleport", {})), record(call("beam", {}))), jobs=jobs)
     assert (before.out / "summary.json").read_bytes() == summary
 
@@ -239,7 +239,7 @@ def test_a_pack_that_knows_no_tool_of_the_logs_is_an_error_and_leaves_the_earlie
 def test_a_calculator_that_both_have_makes_no_pack_the_right_one(shop: Shop) -> None:
     with (shop.pack / "tools.yaml").open("a", encoding="utf-8") as tools:
         tools.write("  calculate: {effect: none, parameters: {expression: string}}\n")
-    with pytest.raises(UsageError, match=r"knows none of the tools that the logs call \(`teleport`\)"):
+    with pytest.raises(UsageError, match=r"declares none of the tools in the logs \(`teleport`\)"):
         shop.audit(shop.logs(record(call("calculate", {"expression": "1 + 1"}), call("teleport", {}))))
 
 

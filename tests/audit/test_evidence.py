@@ -35,7 +35,7 @@ def test_every_look_up_is_counted_with_the_cure(shop: Shop, jobs: int) -> None:
 def test_the_terminal_and_the_report_say_what_could_not_be_read(shop: Shop) -> None:
     shop.logs(*RECORDS)
     shown = run(f"bylaw audit logs.jsonl --pack {shop.pack} --report", shop.root).stdout
-    assert "get_order: of 4 results 4 recorded, 3 readable, 2 of use to the pack:" in " ".join(shown.split())
+    assert "get_order: 4 results, 4 recorded, 3 readable, 2 used by the pack." in " ".join(shown.split())
     page = (shop.root / "out" / "report.html").read_text()
     held = json.loads(page.split('id="data">', 1)[1].split("</script>", 1)[0])
     assert held["overview"]["evidence"][0]["cures"]

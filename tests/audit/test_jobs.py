@@ -60,7 +60,7 @@ def test_an_audit_whose_worker_is_ended_from_outside_says_so(logs: Path, tmp_pat
         ended.set()
 
     threading.Thread(target=end_one, daemon=True).start()
-    with pytest.raises(WorkerError, match="a worker ended"):
+    with pytest.raises(WorkerError, match="a worker stopped"):
         audit(Request(tuple(sorted(logs.glob("*.jsonl*"))), "clinic", jobs=2), tmp_path)
     assert ended.is_set()
     assert not multiprocessing.active_children()

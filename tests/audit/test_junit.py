@@ -57,7 +57,7 @@ def test_known_waived_refused_and_unsettled_findings_are_skipped_with_the_reason
         if len(case)
     }
     assert told["close_account", "one"][0] == "skipped"
-    assert told["close_account", "one"][1].startswith("known from the baseline; near-miss")
+    assert told["close_account", "one"][1].startswith("already in the baseline; near-miss")
     assert told["close_account", "two"][0] == "failure"
     assert told["ask-first", "two"][1].startswith("waived: known since May (ada, until 2099-12-31)")
     assert told["close_account", "refused"][0] == "skipped"
@@ -90,7 +90,7 @@ def test_a_call_that_no_guard_binds_is_skipped_and_not_passed(tmp_path: Path) ->
     (case,) = (case for case in suites(tmp_path)["desk-bot"] if case.get("classname") == "note_account")
     assert (case[0].tag, case[0].get("message")) == ("skipped", "not judged: no guard binds this tool")
     assert "no guard" in done
-    assert "so that their calls were not judged: note_account" in " ".join(done.split())
+    assert "because no guard binds them: note_account" in " ".join(done.split())
 
 
 def test_only_what_the_run_fails_on_fails_in_junit_too(tmp_path: Path) -> None:

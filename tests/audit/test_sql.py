@@ -139,10 +139,10 @@ def test_the_command_prints_tables_csv_and_lines(out: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((".", "SELECT nothing FROM calls"), "the query fails: Binder Error"),
+        ((".", "SELECT nothing FROM calls"), "the query failed: Binder Error"),
         ((".", "no-such"), "no built-in query `no-such`; known:"),
         ((".", "new-findings"), "give the folder of the earlier one with --base"),
-        (("nowhere", "rates-by-tool"), "no tables here"),
+        (("nowhere", "rates-by-tool"), "this folder has no tables"),
         ((), "give the folder of an audit and a query"),
     ],
 )

@@ -273,7 +273,7 @@ def test_the_reference_names_every_column() -> None:
 
 def test_a_pack_that_knows_none_of_the_tools_is_refused_in_shards_too(shop: Shop) -> None:
     logs = shop.logs(record(user("?"), call("nobody_knows", {})))
-    with pytest.raises(UsageError, match="knows none of the tools"):
+    with pytest.raises(UsageError, match="declares none of the tools"):
         sharded([logs], str(shop.pack), shop.root / "out")
 
 
@@ -305,7 +305,7 @@ def test_the_command_writes_tables_and_says_where(shop: Shop) -> None:
     assert done.returncode == 3, done.stderr
     assert "Wrote out/summary.json, tables/" in done.stdout
     for options, said in (
-        (("--address", "here:1"), "give --engine ray"),
+        (("--address", "here:1"), "add --engine ray"),
         (("--shard-size", "3"), "not a size of at least 1K"),
     ):
         done = bylaw(shop.root, "audit", logs.name, "--pack", "pack", *options)

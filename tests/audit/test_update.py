@@ -137,7 +137,10 @@ def test_what_is_in_no_log_any_more_and_logs_that_are_gone_are_told(shop: Shop) 
     added = add(shop, fix)
     assert (added.replaced, added.removed, added.held) == (1, 1, 3)
     (fault,) = added.report.skipped
-    assert (fault.place, fault.message.partition(";")[0]) == (str(day), "is gone")
+    assert (fault.place, fault.message.partition(";")[0]) == (
+        str(day),
+        "is missing, so it is unknown which conversations of other logs it replaced",
+    )
 
 
 def test_another_criterion_is_refused(shop: Shop) -> None:
@@ -322,7 +325,7 @@ def test_another_audit_does_not_take_its_place_nor_the_other_way_round(shop: Sho
     with pytest.raises(UsageError, match="the output of nightly runs"):
         audit(Request((logs,), str(shop.pack)), shop.root / "state")
     sharded([logs], str(shop.pack), shop.root / "plain")
-    with pytest.raises(UsageError, match="not made with --update"):
+    with pytest.raises(UsageError, match="made without --update"):
         add(shop, logs, out="plain")
 
 

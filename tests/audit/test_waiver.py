@@ -166,15 +166,15 @@ def test_every_fault_of_a_file_is_named_with_its_line(desk: Path) -> None:
     said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--waivers", "waivers.yaml", status=2)
     for part in (
         "BY601",
-        "waivers.yaml:2: the waiver lacks `reason`; say why",
-        "waivers.yaml:2: the waiver lacks `expires`; say until when, as 2026-12-31",
-        "waivers.yaml:3: a waiver names a `finding` or a `policy`, one of them",
-        "waivers.yaml:4: `colour` is not part of a waiver",
+        "waivers.yaml:2: the waiver has no `reason`; add a reason",
+        "waivers.yaml:2: the waiver has no `expires`; add an expiry date such as 2026-12-31",
+        "waivers.yaml:3: a waiver needs either a `finding` or a `policy`",
+        "waivers.yaml:4: `colour` is not a key of a waiver",
         "waivers.yaml:4: `soon` is not a date; write it like 2026-12-31",
-        "waivers.yaml:4: a waiver of one finding needs no filters; leave out tool",
-        "waivers.yaml:6: `verdicts` are policies with a verdict each; write it like {late-fee: near_miss}",
-        "waivers.yaml:7: `verdicts` belong to a waiver of one `finding`",
-        "waivers.yaml:5: a waiver names a `finding` or a `policy`, one of them",
+        "waivers.yaml:4: a waiver of one finding cannot have filters; remove tool",
+        "waivers.yaml:6: `verdicts` must map each policy to a verdict; write it like {late-fee: near_miss}",
+        "waivers.yaml:7: `verdicts` are allowed only in a waiver of one `finding`",
+        "waivers.yaml:5: a waiver needs either a `finding` or a `policy`",
     ):
         assert part in said, said
     assert not (desk / "out").exists()
@@ -184,7 +184,7 @@ def test_a_bare_list_of_waivers_is_read_too(tmp_path: Path) -> None:
     path = waivers(tmp_path, f"policy: a, {SIGNED}", head="")
     assert [waiver.policy for waiver in read_waivers(path).unused] == ["a"]
     path.write_text("- {policy: a}\n")
-    with pytest.raises(WaiverError, match=r"waivers.yaml:1: the waiver lacks `owner`"):
+    with pytest.raises(WaiverError, match=r"waivers.yaml:1: the waiver has no `owner`"):
         read_waivers(path)
     path.write_text("nothing: here\n")
     with pytest.raises(WaiverError, match="expected a list of waivers"):

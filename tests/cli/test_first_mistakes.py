@@ -178,7 +178,7 @@ MISTAKES = [
         lambda folder: None,
         "audit logs.jsonl --pack clinic",
         "pack `clinic`",
-        "give the pack for these logs",
+        "use the pack for these logs",
     ),
     Mistake("a log cut in the middle", cut, AUDIT, "logs.jsonl:4", "write that conversation out again", status=3),
     Mistake(

@@ -206,7 +206,7 @@ def test_a_log_of_others_does_not_look_like_an_empty_one(tmp_path: Path) -> None
         ran = bylaw(tmp_path, "log", command, "--log", "decisions.db", "--tenant", "shop")
         assert (ran.returncode, ran.stdout) == (2, "")
         assert "the log has no tenant `shop`" in ran.stderr
-        assert "give --tenant with a tenant of the log: `default`" in ran.stderr
+        assert "add --tenant with a tenant of the log: `default`" in ran.stderr
 
 
 def test_a_log_whose_heads_are_gone_is_not_empty(tmp_path: Path) -> None:

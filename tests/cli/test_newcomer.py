@@ -151,7 +151,7 @@ def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path)
     for option in ("--document", "--policy"):
         assert run(f"bylaw init logs.jsonl {option} hotel/policy.md --out {option[2:]}", hotel).returncode == 0
     assert "--policy" not in run("bylaw init --help", hotel).stdout
-    assert "no policy document; give --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
+    assert "no policy document; add --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
 
 
 def test_a_fresh_draft_is_told_from_a_pack_that_somebody_decided_on(hotel: Path) -> None:

@@ -113,7 +113,7 @@ def test_notes_of_another_shape_are_told_without_a_traceback(tmp_path: Path, not
     for given in ((), ("--page", str(tmp_path / "page.html"))):
         done = review(folder, *given)
         assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-        assert "compiled.yaml: not what a compile notes" in done.stderr
+        assert "compiled.yaml: not valid compiler notes" in done.stderr
 
 
 def test_a_pack_without_any_notes_has_a_page(tmp_path: Path) -> None:

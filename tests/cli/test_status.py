@@ -191,7 +191,7 @@ def test_explain_names_sentence_fact_and_look_up(shop: Shop) -> None:
     [
         (["out", "t1", "7"], "nothing was judged at step 7 of `t1`; known steps: 1"),
         (["out", "t9", "1"], "no judged conversation or finding starts with `t9`"),
-        (["elsewhere", "t1", "1"], "give the folder an audit wrote"),
+        (["elsewhere", "t1", "1"], "use the output folder of an audit"),
     ],
 )
 def test_explain_says_what_it_cannot_find(arguments: list[str], said: str, shop: Shop) -> None:

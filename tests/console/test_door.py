@@ -53,7 +53,7 @@ def test_a_form_from_before_a_restart_can_be_sent_again(reader: Reader) -> None:
     part = {"hx-request": "true"}
     answer = reader.client.post(f"/finding/{name}/waive", data=form, headers=part)
     assert (answer.status_code, answer.headers["hx-retarget"]) == (403, "#told")
-    assert "send it again" in answer.text
+    assert "Send the form again" in answer.text
     fresh = re.search(r'data-token="([0-9a-f]+)"', answer.text)
     assert fresh is not None
     form |= {"token": fresh[1]}

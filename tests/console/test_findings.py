@@ -153,7 +153,7 @@ def test_what_somebody_waived_meanwhile_is_not_waived_again(reader: Reader, out:
     reader.send(f"/finding/{name}/false-alarm", reason="the clock was wrong")
     for word in ("waive", "false-alarm"):
         told = reader.send(f"/finding/{name}/{word}", status=422, reason="x", expires="2999-01-01")
-        assert "Mara (unverified) has waived it already" in told
+        assert "Mara (unverified) already waived this finding" in told
     assert len(read_waivers(out.parent / "waivers.yaml").in_force) == 1
     reader.send(f"/finding/{name}/waive", reason="all of it", expires="2999-01-01", of="policy")
     assert len(read_waivers(out.parent / "waivers.yaml").in_force) == 2
@@ -215,7 +215,7 @@ def test_a_waived_policy_says_how_much_of_it_is_waived_and_who_else_objects(read
     own = [each for each in every if policy in {charge.policy for charge in each.charges}]
     alone = [each for each in own if {charge.policy for charge in each.charges} == {policy}]
     told = reader.send(f"/finding/{shared.id}/waive", reason="x", expires="2999-01-01", of="policy")
-    assert f"{len(alone)} of {len(own)} findings of `{policy}` are waived. Other policies object" in told
+    assert f"{len(alone)} of {len(own)} findings of `{policy}` are waived. Other policies also object" in told
     for other in {charge.policy for each in own for charge in each.charges} - {policy}:
         assert f"`{other}`" in told
 
@@ -237,7 +237,7 @@ def test_a_false_alarm_is_a_waiver_that_says_so(reader: Reader) -> None:
 def test_a_call_kept_as_a_case_is_run_with_the_pack(reader: Reader, pack: Path, out: Path) -> None:
     row = open_index(out).findings(Wanted(verdict="near_miss"))[0]
     told = reader.send(f"/finding/{row.id}/case", want="undetermined", note="kept: from an audit")
-    assert "it passes" in told
+    assert "the case passes" in told
     results = [each for each in run_cases(load_pack(str(pack))) if isinstance(each, CaseResult)]
     (kept,) = [each for each in results if each.note == "kept: from an audit"]
     assert kept.passed
@@ -247,7 +247,7 @@ def test_a_call_kept_as_a_case_is_run_with_the_pack(reader: Reader, pack: Path, 
 def test_a_case_that_wants_otherwise_is_kept_and_said_to_fail(reader: Reader, out: Path) -> None:
     row = open_index(out).findings(Wanted(verdict="near_miss"))[0]
     told = reader.send(f"/finding/{row.id}/case", want="permit", note="it should have been fine")
-    assert "expects permit and gets undetermined" in told
+    assert "expects permit but gets undetermined" in told
 
 
 def judged(out: Path, **wanted: str) -> tuple[str, dict[str, Any]]:
@@ -263,10 +263,10 @@ def judged(out: Path, **wanted: str) -> tuple[str, dict[str, Any]]:
 def test_what_is_wrong_by_facts_that_nobody_saw_is_no_case_that_denies(reader: Reader, out: Path, pack: Path) -> None:
     name, policy = judged(out, evidence="undetermined", world="deny")
     told = reader.send(f"/finding/{name}/case", 422, want="deny")
-    assert "facts that nobody looked up" in told
+    assert "facts that were not looked up" in told
     assert policy["missing"][0]["field"] in told
     assert not (pack / "cases" / "from-audits.yaml").exists()
-    assert "it passes" in reader.send(f"/finding/{name}/case", want="undetermined")
+    assert "the case passes" in reader.send(f"/finding/{name}/case", want="undetermined")
 
 
 def test_a_case_is_told_by_what_was_said_where_the_check_looks_at_that(pack: Path) -> None:
@@ -280,12 +280,12 @@ def test_a_case_is_told_by_what_was_said_where_the_check_looks_at_that(pack: Pat
     policy: dict[str, Any] = {"id": "telehealth-location", "evidence": "deny", "world": None, "missing": []}
     policy |= {"because": "the patient will be out of state", "seen": [slot]}
     kept = keep_call_case(pack, policy, events, 3, "deny", "out of state")
-    assert kept.told == "it passes"
+    assert kept.told == "the case passes"
     assert "I'll be out of state that day." in kept.lines
     # What the case would not say is not written.
     events[2]["text"] = "Yes, I'll be in state."
     before = kept.path.read_text()
-    with pytest.raises(UsageError, match="the audit said deny: the patient will be out of state; it gives evidence"):
+    with pytest.raises(UsageError, match="the audit said deny: the patient will be out of state; the case gives evidence"):
         keep_call_case(pack, policy, events, 3, "deny", "in state")
     assert kept.path.read_text() == before
 
@@ -294,7 +294,9 @@ def test_the_same_call_is_not_kept_with_two_ends(reader: Reader, out: Path, pack
     name, policy = judged(out, evidence="deny")
     assert "Wrote to" in reader.send(f"/finding/{name}/case", want="deny", note="once")
     assert "already in" in reader.send(f"/finding/{name}/case", want="deny", note="once")
-    assert "the pack has this case with deny: once" in reader.send(f"/finding/{name}/case", 422, want="permit")
+    assert "the pack already has this case and expects deny: once" in reader.send(
+        f"/finding/{name}/case", 422, want="permit"
+    )
     # Of two cases with one note, each ends as it does.
     kept = pack / "cases" / "from-audits.yaml"
     kept.write_text(kept.read_text() + kept.read_text().partition("\n")[2].replace("want: deny", "want: permit"))
@@ -307,7 +309,7 @@ def test_the_same_call_is_not_kept_with_two_ends(reader: Reader, out: Path, pack
 
 def test_a_broken_rule_kept_as_a_case_is_broken_again(reader: Reader, out: Path) -> None:
     row = open_index(out).findings(Wanted(verdict="broken"))[0]
-    assert "it passes" in reader.send(f"/finding/{row.id}/case", want="broken", note="asked nobody")
+    assert "the case passes" in reader.send(f"/finding/{row.id}/case", want="broken", note="asked nobody")
 
 
 def test_what_is_open_is_attested_and_not_waived(reader: Reader, out: Path) -> None:
@@ -316,7 +318,7 @@ def test_what_is_open_is_attested_and_not_waived(reader: Reader, out: Path) -> N
     name = rows[0].id
     assert "cannot be waived" in reader.send(f"/finding/{name}/waive", 422, reason="r", expires="2999-01-01")
     told = reader.send(f"/finding/{name}/attest", answer="fine", reason="I was on the call")
-    assert "The next audit counts it" in told
+    assert "The next audit will count it" in told
     text = (out.parent / "attestations.yaml").read_text()
     assert "answer: fine" in text
     assert "Mara (unverified)" in text
@@ -441,7 +443,7 @@ def test_several_findings_are_waived_with_one_reason(reader: Reader, out: Path) 
     picked = {f"pick-{row.number}": row.id for row in rows}
     assert "say why" in reader.send(path, 422, **given | picked | {"reason": ""})
     assert "2 findings waived" in reader.send(path, **given | picked)
-    assert "waived already" in reader.send(path, 422, **given | picked)
+    assert "already waived" in reader.send(path, 422, **given | picked)
     assert "the list has changed" in reader.send(path, 422, **given | {"every": str(reason.findings)})
     rest = str(reason.findings - 2)
     reader.send(path, **given | {"every": rest, "kind": "false-alarm"})
@@ -452,13 +454,13 @@ def test_several_findings_are_waived_with_one_reason(reader: Reader, out: Path) 
     assert sum(each.reason.startswith("false alarm: ") for each in waivers.in_force) == reason.findings - 2
     undecided = index.findings(Wanted(state="open"), limit=1)[0]
     wrong = {f"pick-{undecided.number}": undecided.id}
-    assert "not a finding that can be waived" in reader.send(path, 422, **given | wrong)
+    assert "already waived or cannot be waived" in reader.send(path, 422, **given | wrong)
 
 
 def test_several_undecided_calls_are_settled_with_one_reason(reader: Reader, out: Path) -> None:
     rows = open_index(out).findings(Wanted(state="open"))[:3]
     picked = {f"pick-{row.number}": row.id for row in rows}
-    assert "give a reason" in reader.send("/findings/attest?state=open", 422, answer="fine", **picked)
+    assert "enter a reason" in reader.send("/findings/attest?state=open", 422, answer="fine", **picked)
     assert "select at least one" in reader.send("/findings/attest?state=open", 422, answer="fine", reason="r")
     gone: dict[str, Any] = {"answer": "fine", "reason": "r", "pick-1": "nobody:1"}
     assert "not in this audit" in reader.send("/findings/attest?state=open", 422, **gone)
@@ -469,7 +471,7 @@ def test_several_undecided_calls_are_settled_with_one_reason(reader: Reader, out
     assert {each.finding for each in given} == {row.id for row in rows}
     flagged = open_index(out).findings(Wanted(), limit=1)[0]
     send = {"answer": "fine", "reason": "r", "pick-1": flagged.id}
-    assert "only an undecided call" in reader.send("/findings/attest?state=open", 422, **send)
+    assert "only undecided calls" in reader.send("/findings/attest?state=open", 422, **send)
 
 
 def test_an_answer_on_a_conversation_that_has_changed_settles_nothing(reader: Reader, out: Path) -> None:
@@ -519,7 +521,7 @@ def test_a_waiver_is_taken_back_and_leaves_the_file_as_it_was(reader: Reader, ou
         reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01", of="finding")
     both = path.read_text()
     told = reader.send(f"/finding/{second.id}/unwaive")
-    assert "taken out" in told
+    assert "removed; the finding counts again" in told
     assert both.startswith(path.read_text())
     assert path.read_text().startswith("# ours\nwaivers:\n")
     reader.send(f"/finding/{first.id}/unwaive")
@@ -556,5 +558,5 @@ def test_a_pack_that_was_moved_away_is_told(reader: Reader, out: Path, pack: Pat
     for path in ("/policy", "/policy/refund-cap", "/try/refund-cap"):
         assert "cannot be read" in reader.get(path, 422)
     row = open_index(out).findings(Wanted(), limit=1)[0]
-    assert "does not exist any more" in reader.send(f"/finding/{row.id}/case", 422, want="deny")
+    assert "no longer exists" in reader.send(f"/finding/{row.id}/case", 422, want="deny")
     assert not pack.exists()

@@ -112,7 +112,7 @@ def test_who_only_looks_or_reviews_does_not_answer(log: Log, keys: dict[str, Key
     page = vic.get("/inbox")
     assert "refund" in page
     assert "Approve" not in page
-    assert "answering needs the role" in vic.send("/inbox/answer", status=403, id=name, word="approve")
+    assert "you need the role `approve` to answer" in vic.send("/inbox/answer", status=403, id=name, word="approve")
     assert log.approvals("acme")[0].status == "waiting"
 
 
@@ -243,7 +243,7 @@ def test_a_waiting_call_is_told_with_all_that_an_answer_needs(log: Log, tmp_path
         "appointment id A0362",
         "Customer caller P121",
         "I&#39;m Gold, so there&#39;s no fee, right?",
-        "Not known the tier of Membership M878",
+        "Unknown the tier of Membership M878",
         "The fee for cancelling is found in this order",
         "late-cancel-fee",
         "3 look-ups before this call",
@@ -314,7 +314,7 @@ def test_a_persons_word_that_the_customer_confirmed_is_kept_and_settles_nothing(
     card = decide(app, events=[{"user": "Send 250 to AC-22."}])["card"]["id"]
     form: dict[str, str] = {"conversation": "c", "card": card, "reason": f"by phone at noon {HOSTILE}"}
     assert "needs a name and a reason" in person.send("/inbox/attest", status=422, **form | {"reason": " "})
-    assert "this card is not waiting" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
+    assert "this card is no longer waiting" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
     page = person.send("/inbox/attest", 200, **form)
     assert "Mara (unverified)" in page
     assert "by phone at noon" in page
@@ -340,8 +340,8 @@ def test_a_reviewer_attests_and_a_viewer_does_not(log: Log, tmp_path: Path, keys
     form: dict[str, str] = {"conversation": "c", "card": asked["decisions"][0]["card"]["id"], "reason": "by phone"}
     vic, rob, bob = (Person(app).sign_in(name) for name in ("vic", "rob", "bob"))
     assert "The customer confirmed to me" not in vic.get("/inbox")
-    assert "writing needs the role" in vic.send("/inbox/attest", status=403, **form)
-    assert "this card is not waiting" in bob.send("/inbox/attest", status=422, **form)
+    assert "you need the role `approve` or `review` to save changes" in vic.send("/inbox/attest", status=403, **form)
+    assert "this card is no longer waiting" in bob.send("/inbox/attest", status=422, **form)
     assert "rob says the customer" in re.sub("<[^>]+>", "", rob.send("/inbox/attest", 200, **form))
 
 
@@ -417,5 +417,5 @@ def test_an_approval_is_taken_back_while_its_call_has_not_run(log: Log) -> None:
     assert "/inbox/undo" in person.send("/inbox/answer", id=name, word="approve")
     assert "withdrawn" in person.send("/inbox/undo", id=name)
     assert log.approvals("default", id=name)[0].status == "expired"
-    assert "nothing to withdraw" in person.send("/inbox/undo", status=422, id=name)
+    assert "cannot be withdrawn" in person.send("/inbox/undo", status=422, id=name)
     assert "withdrawn" in person.get("/inbox")

@@ -233,7 +233,7 @@ def test_a_redacted_audit_shows_no_word_of_its_logs(audited_once: Path, tmp_path
         assert plain["trajectory"] not in page
         assert "logs.jsonl.gz" not in page
     name = open_index(tmp_path / "out").findings(Wanted(), limit=1)[0].id
-    assert "holds no values" in reader.send(f"/finding/{name}/case", status=422, want="deny")
+    assert "has no values" in reader.send(f"/finding/{name}/case", status=422, want="deny")
 
 
 def test_a_time_ago_says_when_that_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,13 +48,13 @@ def test_what_changed_meanwhile_is_not_signed(reader: Reader, pack: Path) -> Non
     guards = next(path for path in (pack / "guards").glob("*.py") if "def refund_cap" in path.read_text())
     guards.write_text(guards.read_text().replace("def refund_cap(", "def refund_cap(", 1).replace("50", "51", 1))
     told = reader.send("/policy/refund-cap/sign", status=422, word="accepted", digest=read)
-    assert "has changed since" in told
+    assert "changed after you loaded the page" in told
     assert not read_signatures(pack)
 
 
 def test_a_rejection_needs_a_note(reader: Reader, pack: Path) -> None:
     read = digest(reader.get("/policy/refund-cap"))
-    assert "say what is wrong" in reader.send("/policy/refund-cap/sign", status=422, word="rejected", digest=read)
+    assert "enter what is wrong" in reader.send("/policy/refund-cap/sign", status=422, word="rejected", digest=read)
     reader.send("/policy/refund-cap/sign", word="rejected", note="it is 60", digest=read)
     assert read_signatures(pack)["refund-cap"].note == "it is 60"
 

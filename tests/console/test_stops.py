@@ -47,7 +47,7 @@ def test_what_is_stopped_on_the_page_is_refused_until_it_is_lifted(log: Log) -> 
     refused = refund(app)
     assert (refused["answer"], refused["allowed"]) == ("deny", False)
     assert "wrong amounts since noon" in refused["feedback"]
-    assert "give a reason" in ann.send("/stops/lift", status=422, id=found.stop.id, reason=" ")
+    assert "enter a reason" in ann.send("/stops/lift", status=422, id=found.stop.id, reason=" ")
     assert "no longer stopped" in ann.send("/stops/lift", id=found.stop.id, reason="mended")
     (lifted,) = log.every_stop("acme")
     assert lifted.lift is not None
@@ -77,13 +77,13 @@ def test_only_an_approver_of_the_tenant_stops_and_lifts(log: Log) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"name": "refnd"}, "knows no tool `refnd`"),
-        ({"what": "policy", "name": "no-such"}, "knows no policy"),
+        ({"name": "refnd"}, "the pack has no tool `refnd`"),
+        ({"what": "policy", "name": "no-such"}, "the pack has no policy"),
         ({"what": "agent", "name": ""}, "needs a name"),
-        ({"what": "all"}, "without a name"),
-        ({"what": "world"}, "say what to stop"),
-        ({"span": "soon"}, "how long"),
-        ({"span": "5"}, "how long"),
+        ({"what": "all"}, "every write has no name"),
+        ({"what": "world"}, "choose what to stop"),
+        ({"span": "soon"}, "choose a duration"),
+        ({"span": "5"}, "choose a duration"),
         ({"span": "9999d"}, "within a year"),
         ({"reason": "  "}, "needs a reason"),
     ],

@@ -93,7 +93,7 @@ def test_saving_writes_the_guard_and_nothing_else(reader: Reader, view: View, pa
     assert (pack / draft.file).read_text() == before[pack / draft.file].replace(draft.text, strict)
     assert load_pack(str(pack))
     again = reader.send(f"/try/{NOTICE}/save", 422, text=draft.text, digest=draft.digest)
-    assert "has changed since" in again
+    assert "changed after you loaded the page" in again
 
 
 def test_saving_a_rule_keeps_comments_and_the_other_rules(reader: Reader, view: View, pack: Path) -> None:
@@ -173,7 +173,7 @@ def test_without_logs_the_cases_still_run(out: Path, reader: Reader, view: View)
     (out / "audited.json").unlink()
     tried = reader.send(f"/try/{NOTICE}", text=guard_text(view).replace("hours(24)", "hours(600)"))
     assert "gets <bdi>undetermined" in tried
-    assert "does not name its logs" in tried
+    assert "does not record where its logs are" in tried
 
 
 def test_a_policy_that_nothing_checks_has_nothing_to_try(reader: Reader, view: View) -> None:

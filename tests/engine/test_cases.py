@@ -118,7 +118,7 @@ def test_what_both_criteria_come_to_is_told_once(tmp_path: Path) -> None:
     [
         (CASE.replace("only-paid", "say-it") + "  want: permit\n", "`say-it` is not a policy with a guard"),
         (CASE.replace("{ship:", "{refund:") + "  want: permit\n", "policy `only-paid` does not bind `refund`"),
-        (CASE.replace("O1}}", "O1}, refund: {}}"), "`call` names one tool with its arguments"),
+        (CASE.replace("O1}}", "O1}, refund: {}}"), "`call` must contain exactly one tool with its arguments"),
         (CASE + "  want: perhaps\n", "`perhaps` is not a possible outcome"),
         (CASE + "  want: {verdict: permit}\n", "`permit` is not a verdict"),
         (CASE + "  want: {outcome: permit}\n", "`want` has no `outcome`"),
@@ -127,7 +127,7 @@ def test_what_both_criteria_come_to_is_told_once(tmp_path: Path) -> None:
         (CASE + '  facts: {"Order[O1, O2]": {}}\n  want: permit\n', "the key of `Order[O1, O2]` has 2 parts"),
         (CASE + '  facts: {"Order[]": {}}\n  want: permit\n', "the key of `Order[]` has 0 parts"),
         (CASE + '  facts: {"Order[O1]": {colour: red}}\n  want: permit\n', "`Order` has no field `colour`"),
-        (CASE + "  events: [{call: get_order}, {}]\n  want: permit\n", "an event is `user:`, `agent:` or `call:`"),
+        (CASE + "  events: [{call: get_order}, {}]\n  want: permit\n", "an event must be `user:`, `agent:` or `call:`"),
     ],
 )
 def test_a_case_that_makes_no_sense_is_said_to(text: str, said: str, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_variation_says_what_it_wants_and_nothing_else_of_a_case(tmp_path: Pat
     left_out = BOTH.replace("{paid: false}}, want: deny", "{paid: false}}")
     told = run(tmp_path, left_out.replace("want: permit", "want: compliant"))[1]
     assert isinstance(told, BylawError)
-    assert "does not say what it wants" in str(told)
+    assert "has no expected result" in str(told)
     with pytest.raises(BylawError, match="policy"):
         run(tmp_path, BOTH.replace("{note: another order,", "{policy: another,"))
 

@@ -133,7 +133,7 @@ def test_what_has_nothing_to_go_over_is_a_fault(case: str, said: str, tmp_path: 
 
 def test_a_rule_is_not_told_by_facts(tmp_path: Path) -> None:
     (found,) = run_cases(load(tmp_path, files(CASE + "  facts: {Order: {paid: true}}\n")), {})
-    assert str(found) == ("cases/shop.yaml:1: a case of a rule is told by `events`; `facts` says nothing of it")
+    assert str(found) == ("cases/shop.yaml:1: a rule case uses only `events`, not `facts`")
 
 
 def test_a_case_of_a_rule_has_a_time_of_its_own(tmp_path: Path) -> None:

@@ -340,7 +340,7 @@ async def test_a_comment_in_a_pack_strands_no_conversation_and_another_version_i
 def test_who_starts_a_proxy_is_told_that_calls_must_name_a_conversation(place: Place, option: tuple[str, ...]) -> None:
     command = place.proxy(*option, "--", *place.server())
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=250)
-    assert ("give --conversation NAME" in done.stderr) is (not option)
+    assert ("add --conversation NAME" in done.stderr) is (not option)
 
 
 def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:

@@ -218,7 +218,7 @@ def test_a_damaged_folder_is_told_with_the_file_and_what_to_do(tmp_path: Path, l
         lines.write(line + "\n")
     with pytest.raises(UsageError, match=r"calls\.jsonl") as told:
         write_report(out)
-    assert told.value.hint == "audit again"
+    assert told.value.hint == "audit the logs again"
 
 
 def test_deeply_nested_arguments_are_not_a_fault(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_deeply_nested_arguments_are_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_folder_without_an_audit_is_the_users_to_fix(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no summary\.json here"):
+    with pytest.raises(UsageError, match=r"this folder has no summary\.json"):
         write_report(tmp_path)
 
 

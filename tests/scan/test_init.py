@@ -157,7 +157,7 @@ def test_a_pdf_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 def test_logs_without_tools_and_documents_without_sentences_are_refused() -> None:
-    with pytest.raises(UsageError, match="the logs show no tool"):
+    with pytest.raises(UsageError, match="the logs contain no tool calls"):
         skeleton([Talk("t").user("hi").done()], Document("Be kind."), name="x")
     with pytest.raises(UsageError, match="no sentence"):
         skeleton(visits(3), Document("# Only a heading\n"), name="x")

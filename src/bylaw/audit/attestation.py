@@ -75,7 +75,7 @@ def every_attestation(path: Path) -> list[Attestation]:
     try:
         return [msgspec.convert(each, Attestation, strict=False) for each in listed]
     except msgspec.ValidationError as error:
-        hint = "an attestation has finding, answer (fine or wrong), by, on and reason"
+        hint = "an attestation needs finding, answer (fine or wrong), by, on and reason"
         raise UsageError(f"not a valid list of attestations: {error}", place=str(path), hint=hint) from None
 
 

@@ -127,7 +127,7 @@ def check_baseline(store: Store, *, redacted: str | None = None) -> None:
             "finding ids differ: an earlier version of Bylaw made the audit", place=str(store.path), hint="audit again"
         )
     if store.summary["redacted"] != redacted:
-        hint = "give both audits --redact with the same --redact-key, or neither"
+        hint = "run both audits with --redact and the same --redact-key, or both without"
         raise UsageError(
             "finding ids differ: the earlier audit was redacted with another key", place=str(store.path), hint=hint
         )

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
 OPEN_REASONS: Mapping[str, str] = {
-    "unread": "what was said is for a model or a person to read",
-    "unanswered": "a question without an answer in the log",
-    "perhaps_spent": "a call like it may have been carried out before",
-    "no_card": "no answer to a card",
-    "expired": "the yes is too old",
-    "beside_card": "the question stood beside other words",
+    "unread": "only a model or a person can judge the words",
+    "unanswered": "the log has no answer to the question",
+    "perhaps_spent": "a similar call may have used the consent before",
+    "no_card": "the card was not answered",
+    "expired": "the user's yes is too old",
+    "beside_card": "the message contained more than the question",
     "changed_card": "the text of the card was changed",
-    "interrupted": "another message came between card and answer",
-    "conditional": "the answer to a card has a condition",
-    "other_language": "the answer to a card is in a language that is not read",
-    "unclear": "the answer to a card is neither a plain yes nor a plain no",
-    "unrecorded": "what was said was not recorded",
-    "question": "a question that only a reader can answer",
-    "unseen": "a fact that was not seen",
-    "elsewhere": "something earlier in the conversation is open",
+    "interrupted": "another message came between the card and the answer",
+    "conditional": "the answer to the card has a condition",
+    "other_language": "the answer to the card is in an unsupported language",
+    "unclear": "the answer to the card is neither a clear yes nor a clear no",
+    "unrecorded": "the message was not recorded",
+    "question": "a question that only a model or a person can answer",
+    "unseen": "a fact is unknown",
+    "elsewhere": "an earlier step of the conversation is undecided",
 }
 """Why a rule is undecided, in words."""
 

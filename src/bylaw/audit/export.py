@@ -212,6 +212,6 @@ def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, s
             waivers = "; ".join(f"{w.reason} ({w.owner}, until {w.expires})" for w in standings.waived[finding.id])
             return "skipped", f"waived: {waivers}; {why}"
         case "still":
-            return "skipped", f"known from the baseline; {why}"
+            return "skipped", f"already in the baseline; {why}"
         case "new":
             return ("failure", why) if gate.stops(finding) else ("skipped", f"does not fail the run; {why}")

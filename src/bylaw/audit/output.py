@@ -112,7 +112,7 @@ def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
 
 
 def _no_locks(out: Path) -> UsageError:
-    hint = "two runs at the same time could not exclude each other: give an --out on a file system with locks"
+    hint = "without locks, two runs could write at the same time; choose an --out on a file system with locks"
     return UsageError("this file system does not support locks", place=str(out), hint=hint)
 
 
@@ -135,7 +135,7 @@ def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or choose another --out"
-        raise UsageError(f"`{out}` holds the output of nightly runs", hint=hint)
+        raise UsageError(f"`{out}` contains the output of nightly runs", hint=hint)
     found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
     is_ours = _is_ours(out / "summary.json") or has_tables(out)
     if tables and (out / TABLES).exists() and not has_tables(out):

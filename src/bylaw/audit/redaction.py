@@ -111,7 +111,7 @@ def redaction_key(given: str | None) -> bytes:
     if given is None:
         return secrets.token_bytes(32)
     if len(given) < _SHORTEST:
-        raise UsageError("the redaction key is too short", hint=f"give at least {_SHORTEST} characters")
+        raise UsageError("the redaction key is too short", hint=f"use at least {_SHORTEST} characters")
     return hashlib.blake2b(given.encode(), digest_size=32).digest()
 
 
@@ -315,7 +315,7 @@ class Cover:
         words: str = reason["words"]
         if reason["kind"] == "approved":
             # Do not show the reviewer's name or note.
-            words = "approved by a person"
+            words = "approved by a reviewer"
         elif reason["kind"] != "person":
             # A reviewer's words are already covered.
             words = self._denied(policy, words)

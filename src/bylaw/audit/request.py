@@ -84,7 +84,7 @@ class Shelf:
             if theirs is not None and not fnmatchcase(str(theirs), str(ours)):
                 raise FormatError(
                     f"these conversations have {name} `{theirs}`, but pack `{self.name}` is for `{ours}`",
-                    hint="to judge them anyway, name a variant of the pack" if self._variants else "",
+                    hint="to audit them anyway, name a variant of the pack" if self._variants else "",
                 )
         pack = self._only if self._only is not None else self._variant_for(trajectory)
         if self.opened is not None and pack.world:
@@ -102,7 +102,7 @@ class Shelf:
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
-            raise WorldError("the world of these runs can only be found in a local file", hint="audit a local copy")
+            raise WorldError("the database of these runs can only be found for local files", hint="audit a local copy")
         key = (pack.name, str(file))
         if key not in self._worlds:
             self._worlds[key] = ("", self.opened) if not pack.world else self.opened.for_runs(file, pack.name)
@@ -141,9 +141,9 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
-                raise UsageError("--tasks needs a database to replay gold actions on", hint="give --world")
+                raise UsageError("--tasks needs a database to replay gold actions on", hint="add --world")
             return _module(pack).open_tasks(path, shelf.opened)
-    raise UsageError(f"pack `{shelf.name}` does not use tasks", hint="leave out --tasks")
+    raise UsageError(f"pack `{shelf.name}` does not use tasks", hint="remove --tasks")
 
 
 def _open(pack: Pack, world: Path) -> Any:
@@ -153,11 +153,11 @@ def _open(pack: Pack, world: Path) -> Any:
 
 def _module(pack: Pack) -> Any:
     if not pack.world.startswith(_OURS):
-        raise UsageError(f"pack `{pack.name}` may not contain code for its world", hint="give an SQLite or JSON file")
+        raise UsageError(f"pack `{pack.name}` may not contain code for its database", hint="use an SQLite or JSON file")
     try:
         return importlib.import_module(pack.world)
     except ImportError:
-        hint = "give an SQLite or JSON file, and leave out `world:` in pack.yaml"
+        hint = "use an SQLite or JSON file, and remove `world:` from pack.yaml"
         raise UsageError(f"pack `{pack.name}` names a world `{pack.world}` that does not exist", hint=hint) from None
 
 

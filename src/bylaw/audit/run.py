@@ -262,7 +262,7 @@ class Examiner:
 
     def _fault_of_ours(self, error: Exception, trajectory: Trajectory, place: str) -> RecordError:
         self._note(fault_of(error, -1), trajectory, is_private=True)
-        hint = "a fault of Bylaw's own: please report it with faults.jsonl"
+        hint = "this is a bug in Bylaw; please report it with faults.jsonl"
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
@@ -438,8 +438,8 @@ def check_tools(examiner: Examiner) -> None:
         return
     name = examiner.shelf.name
     known = sorted({tool for pack in examiner.shelf.packs for tool in pack.schema.tools})
-    hint = f"it knows {_some(known)}; give the pack for these logs, or list their tools in its tools.yaml"
-    raise UsageError(f"pack `{name}` knows none of the tools that the logs call ({_some(unknown)})", hint=hint)
+    hint = f"it declares {_some(known)}; use the pack for these logs, or add their tools to its tools.yaml"
+    raise UsageError(f"pack `{name}` declares none of the tools in the logs ({_some(unknown)})", hint=hint)
 
 
 def _some(names: Iterable[str]) -> str:
@@ -490,8 +490,8 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
-            hint = "the machine may be out of memory: try fewer --jobs"
-            raise WorkerError("a worker ended before it had finished", hint=hint) from None
+            hint = "the machine may be out of memory: use fewer --jobs"
+            raise WorkerError("a worker stopped before it had finished", hint=hint) from None
         raise
     finally:
         pool.shutdown(cancel_futures=True)

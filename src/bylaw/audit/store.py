@@ -75,11 +75,13 @@ class Store:
         self.path = path
         self._made: tempfile.TemporaryDirectory[str] | None = None
         if not (path / "summary.json").is_file():
-            hint = f"give the folder an audit wrote, or make one: `bylaw audit LOGS --pack PACK --out {path}`"
-            raise UsageError("no summary.json here", place=str(path), hint=hint)
+            hint = f"use the output folder of an audit, or create one: `bylaw audit LOGS --pack PACK --out {path}`"
+            raise UsageError("this folder has no summary.json", place=str(path), hint=hint)
         self.has_lines = (path / CALLS).is_file()
         if not self.has_lines and not has_tables(path):
-            raise UsageError("no calls.jsonl here", place=str(path), hint="give the folder an audit wrote")
+            raise UsageError(
+                "this folder has no calls.jsonl", place=str(path), hint="use the output folder of an audit"
+            )
 
     @cached_property
     def summary(self) -> JsonRecord:
@@ -242,9 +244,9 @@ def read_record(data: bytes, file: Path) -> JsonRecord:
         try:
             found = json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"a line cannot be read: {error}", place=str(file), hint="audit again") from None
+            raise UsageError(f"a line cannot be read: {error}", place=str(file), hint="audit the logs again") from None
     if not isinstance(found, dict):
-        raise UsageError("a line is not a record", place=str(file), hint="audit again")
+        raise UsageError("a line is not a JSON object", place=str(file), hint="audit the logs again")
     return cast(JsonRecord, found)
 
 
@@ -252,7 +254,7 @@ def _decoded(decoder: Any, line: bytes, out: Path) -> Any:
     try:
         return decoder.decode(line)
     except msgspec.DecodeError as error:
-        raise UsageError(f"a line cannot be read: {error}", place=str(out), hint="audit again") from None
+        raise UsageError(f"a line cannot be read: {error}", place=str(out), hint="audit the logs again") from None
 
 
 def read_calls(out: Path) -> Iterator[JsonRecord]:

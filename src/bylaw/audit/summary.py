@@ -335,11 +335,11 @@ def limits(summary: JsonRecord) -> Iterator[str]:
         yield f"Databases by file: {_listed([f'{file}: {name}' for file, name in worlds.items()])}."
     yield from notes(summary)
     if not summary["outcome_from"]:
-        yield "No outcome is recorded with these conversations."
+        yield "The logs record no outcome for these conversations."
     for tool, fields in summary["unmapped_fields"].items():
-        yield f"Result fields of {tool} without an observation: {_listed(fields)}."
+        yield f"The pack does not map these result fields of {tool}: {_listed(fields)}."
     if count := len(summary["skipped"]):
-        yield f"{counted(count, 'unreadable record')} skipped, never counted as compliant; summary.json names them."
+        yield f"{counted(count, 'unreadable record')} skipped and not counted as compliant. summary.json lists them."
 
 
 def _listed(names: list[str]) -> str:
@@ -354,12 +354,12 @@ def notes(summary: JsonRecord) -> list[str]:
     if summary["world"] != "snapshot" and summary["agents"]:
         unjudged = sum(summary["by_tool"][tool]["executed"] for tool in summary["unguarded_tools"])
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
-        settle = "; to decide them, give --world" if uninformed else ""
+        settle = ". To decide them, add --world" if uninformed else ""
         told.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     if names := summary["not_in_world"]:
         told.append(
-            f"The database has no records of {', '.join(names)}: name a table like the entity, or map it under `world:`"
-            " in entities.yaml."
+            f"The database has no records of {', '.join(names)}. Name a table after the entity, or map it under"
+            " `world:` in entities.yaml."
         )
     told += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
     told += [
@@ -374,46 +374,48 @@ def notes(summary: JsonRecord) -> list[str]:
         told.append(f"Outcomes come from: {sources}.")
     if others := summary["other_documents"]:
         told.append(
-            f"The given document is not that of {', '.join(others)}, so their findings are cited by heading and line."
+            f"The document is not the one of {', '.join(others)}, so their findings cite only heading and line."
         )
     elif summary["citations"] != "text":
         told.append(
-            "Citations have only heading and line, since the pack does not contain its document; give --document."
+            "Citations have only heading and line, because the pack does not contain its document. Add --document."
         )
     if summary["unreviewed_policies"]:
         count = len(summary["unreviewed_policies"])
-        told.append(f"{counted(count, 'policy', 'policies')} of the pack not accepted yet; see `bylaw review`.")
+        told.append(f"{counted(count, 'policy', 'policies')} of the pack not accepted yet. See `bylaw review`.")
     if names := summary["unenforced_policies"]:
         are = "is" if len(names) == 1 else "are"
         told.append(f"Counted here but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
     if summary["stale_policies"]:
-        told.append(f"Policies with a quote that is not in the document: {', '.join(summary['stale_policies'])}")
+        told.append(
+            f"These policies quote a sentence that is not in the document: {', '.join(summary['stale_policies'])}"
+        )
     for change in summary["changed_policy"]:
         count = sum(change["trajectories"].values())
         told.append(
-            f"{count:,} conversations ran under a policy text that differs in: {', '.join(change['statements'])};"
-            " they have separate rows."
+            f"{count:,} conversations ran under a different policy text ({', '.join(change['statements'])})."
+            " They have separate rows."
         )
     if summary["unguarded_tools"]:
         names = ", ".join(summary["unguarded_tools"])
-        told.append(f"Tools without a guard, so that their calls were not judged: {names}")
+        told.append(f"Calls of these tools were not judged, because no guard binds them: {names}")
     if summary["clockless"]:
         told.append(
-            f"{summary['clockless']:,} calls depend on the time, which is unknown: add a"
+            f"{summary['clockless']:,} calls depend on the time, but it is unknown. Add a"
             " `timestamp` to messages, or `now:` to the pack."
         )
     if count := summary["repeated_ids"]:
         what = "conversation has the same id as another" if count == 1 else "conversations have the same id as others"
-        told.append(f"{count:,} {what}, now with `~2`, `~3` and so on appended, in the order of the files.")
+        told.append(f"{count:,} {what}, so `~2`, `~3` and so on was appended, in the order of the files.")
     if summary["contradicted"]:
         count = summary["contradicted"]
         told.append(
             f"At {count:,} {'call' if count == 1 else 'calls'} the database contradicts what the agent had"
-            " looked up. Check that it is the database at the start of these conversations."
+            " looked up. Check that the database is from the start of these conversations."
         )
     if summary["clock"] and summary["period"] is not None:
         told.append(
-            f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged at that time, not at"
+            f"The pack sets the time (`now: {', '.join(summary['clock'])}`). Calls were judged at that time, not at"
             " the times in the logs."
         )
     for limit in summary.get("limits", []):
@@ -424,11 +426,11 @@ def notes(summary: JsonRecord) -> list[str]:
             counts += f", {limit['open']:,} undecided{f' ({why})' if why else ''}" if limit["open"] else ""
             told.append(f"Limit `{limit['limit']}` ({limit['text']}): {counts}.")
     if summary["untimed"]:
-        told.append(f"Conversations without times, so that no fact expired: {summary['untimed']}")
+        told.append(f"{summary['untimed']} conversations have no times, so no fact expired in them.")
     if summary["unknown_tools"]:
         told.append(f"Tools that are not in the pack: {', '.join(summary['unknown_tools'])}")
         if summary["by_tool"].keys() <= summary["unknown_tools"].keys():
-            told.append("None of the tools is in the pack. Check that it is the pack of these logs.")
+            told.append("None of the tools is in the pack. Check that this is the right pack for these logs.")
     return told
 
 
@@ -441,14 +443,14 @@ def _settling(summary: JsonRecord) -> list[str]:
             told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
     for name, row in summary["settled"].items():
         yes, no = counted(row["yes"], "time"), counted(row["no"], "time")
-        told.append(f"Settled by a person: {name} was followed {yes}, not followed {no}.")
+        told.append(f"Settled by a reviewer: {name} was followed {yes}, not followed {no}.")
     if summary["open"]["calls"] and not summary["answered"] and not summary["unanswered"]:
-        told.append("Undecided calls are not counted as violations. To decide them, use --llm MODEL or `bylaw view`.")
+        told.append("Undecided calls do not count as violations. To decide them, use --llm MODEL or `bylaw view`.")
     return told
 
 
 def _lacking(lookup: JsonRecord) -> str:
     """Return how many results of a look-up were usable, and how to fix the rest."""
     counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
-    shown = f", {lookup['shown']:,} of use to the pack" if lookup["shown"] is not None else ""
-    return f"{lookup['tool']}: of {lookup['results']:,} results {counts}{shown}: {'; '.join(lookup['cures'])}."
+    shown = f", {lookup['shown']:,} used by the pack" if lookup["shown"] is not None else ""
+    return f"{lookup['tool']}: {lookup['results']:,} results, {counts}{shown}. {'; '.join(lookup['cures'])}."

@@ -119,7 +119,7 @@ def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
 
 def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list[BylawError]) -> Waiver | None:
     if not isinstance(entry, dict):
-        faults.append(WaiverError("a waiver is a record", place=source.place(*at)))
+        faults.append(WaiverError("a waiver must be a mapping with keys and values", place=source.place(*at)))
         return None
     record = cast(dict[str, Any], entry)
     before = len(faults)
@@ -129,20 +129,24 @@ def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list
 
     for name in record:
         if name not in _KEYS:
-            fault(f"`{name}` is not part of a waiver", name, f"it has {', '.join(_KEYS)}")
-    for name, wanted in (("owner", "who answers for it"), ("reason", "why"), ("expires", "until when, as 2026-12-31")):
+            fault(f"`{name}` is not a key of a waiver", name, f"its keys are {', '.join(_KEYS)}")
+    for name, wanted in (
+        ("owner", "the responsible person"),
+        ("reason", "a reason"),
+        ("expires", "an expiry date such as 2026-12-31"),
+    ):
         if not str(record.get(name) or "").strip():
-            fault(f"the waiver lacks `{name}`", hint=f"say {wanted}")
+            fault(f"the waiver has no `{name}`", hint=f"add {wanted}")
     if bool(record.get("finding")) == bool(record.get("policy")):
-        fault("a waiver names a `finding` or a `policy`, one of them")
+        fault("a waiver needs either a `finding` or a `policy`")
     verdicts = cast("dict[str, Any]", record.get("verdicts") or {})
     if not isinstance(record.get("verdicts", {}), dict) or not FLAGGED.issuperset(map(str, verdicts.values())):
-        fault("`verdicts` are policies with a verdict each", "verdicts", "write it like {late-fee: near_miss}")
+        fault("`verdicts` must map each policy to a verdict", "verdicts", "write it like {late-fee: near_miss}")
     elif verdicts and not record.get("finding"):
-        fault("`verdicts` belong to a waiver of one `finding`", "verdicts")
+        fault("`verdicts` are allowed only in a waiver of one `finding`", "verdicts")
     if record.get("finding") and any(name in record for name in _GLOBS):
         spare = ", ".join(name for name in _GLOBS if name in record)
-        fault("a waiver of one finding needs no filters", hint=f"leave out {spare}")
+        fault("a waiver of one finding cannot have filters", hint=f"remove {spare}")
     try:
         expires = date.fromisoformat(str(record.get("expires")))
     except ValueError:

@@ -128,7 +128,7 @@ def thoughts_command(
 
     held = load_pack(pack)
     if not written and (llm or dry_run):
-        raise UsageError("verified thoughts ask no model", hint="add --written, or leave out --llm and --dry-run")
+        raise UsageError("verified thoughts ask no model", hint="add --written, or remove --llm and --dry-run")
     chosen = Options(seed, limit, written, llm, kept, _thresholds(thresholds), rounds, whole_policy, dry_run)
     with open_logs(list(logs)) as opened:
         lines = make_thoughts(held, opened.readable(), chosen)
@@ -192,7 +192,7 @@ def data_command(
     typed = command_line("data", logs, given)
     if logs or audit is not None:
         if times > 1 or rl_times > 1:
-            raise UsageError("logs cannot be multiplied", hint="leave out --times and --rl-times, or the logs")
+            raise UsageError("logs cannot be multiplied", hint="remove --times and --rl-times, or the logs")
         wanted = sources(logs, pack, world, audit, document)
         with open_logs(list(wanted.logs), without=out) as opened:
             card = build_from_logs(

@@ -166,20 +166,20 @@ class Batch(Struct, frozen=True, kw_only=True):
         """Refuse options that exclude each other. `wanted` has other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
-            raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
+            raise UsageError("`--update` adds to tables", hint="add --format parquet; `bylaw report OUT` reads them")
         if self.update and given:
             raise UsageError(f"`{given[0]}` does not work with --update", hint="`bylaw report OUT` reads its tables")
         if self.keep_days is not None and not self.update:
-            raise UsageError("`--keep-days` is for nightly runs", hint="give --update")
+            raise UsageError("`--keep-days` is for nightly runs", hint="add --update")
         if self.address is not None and self.engine != "ray":
-            raise UsageError("`--address` needs a Ray cluster", hint="give --engine ray")
+            raise UsageError("`--address` needs a Ray cluster", hint="add --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
         """Refuse logs and pseudonyms that a later `--update` could not recognise."""
         if self.update and has_pipe:
             raise UsageError("`--update` cannot read a pipe", hint="write it to a file first")
         if self.update and is_keyless:
-            raise UsageError("`--update` with `--redact` needs stable pseudonyms", hint="give --redact-key")
+            raise UsageError("`--update` with `--redact` needs stable pseudonyms", hint="add --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
         from bylaw.audit.batch.run import LocalEngine, RayEngine, audit_in_shards
@@ -308,7 +308,7 @@ def audit_command(
     with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:
         answers = models.answers
         if answers is not None and jobs > 1:
-            raise UsageError("`--llm` works only in one process", hint="leave out --jobs")
+            raise UsageError("`--llm` works only in one process", hint="remove --jobs")
         _refuse_overwriting((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, attested=tuple(attested), columns=batch.columns)
@@ -342,9 +342,7 @@ def audit_command(
             written.append(write_report(out))
         _print_result(found, opened, whole=whole)
         if key is not None:
-            scope = (
-                "from the given key" if redact_key is not None else "for this run only; give --redact-key to compare"
-            )
+            scope = "from the given key" if redact_key is not None else "for this run only; add --redact-key to compare"
             print(f"Redacted: pseudonyms {scope}")
         if comparison is not None:
             print_comparison(comparison, open_console())

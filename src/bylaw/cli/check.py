@@ -250,7 +250,7 @@ def told_sentences(report: CheckReport) -> str:
     """Return the number of sentences by coverage."""
     covered = report.sentences
     if not covered:
-        return "sentences: unknown, since the pack does not contain its document; give --document FILE"
+        return "sentences: unknown, since the pack does not contain its document; add --document FILE"
     held_back = {name for name, _ in report.unaccepted}
     waiting = sum(waits(entry, held_back) for entry in covered)
     undecided = len(_undecided(report))

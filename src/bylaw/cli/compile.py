@@ -80,7 +80,7 @@ def compile_command(
         before, folder = read_before(update), read_folder(update)
         made_of = _given_again(made_of, before.made_of)
     elif not documents:
-        raise UsageError("no policy document", hint="give --document FILE, or --update PACK")
+        raise UsageError("no policy document", hint="add --document FILE, or --update PACK")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
         hint = "give another folder with --out, or --update, or --overwrite if it was compiled"
         raise UsageError("the folder already has a pack", place=str(out), hint=hint)
@@ -90,7 +90,7 @@ def compile_command(
     require_tools(cards)
     clock = None if made_of.now or any(each.bears_times for each in trajectories) else stated_clock(reading.document)
     if clock is not None:
-        print(f'time of every call: {clock.now}, from "{clock.sentence}"; to change it, give --now TIME')
+        print(f'time of every call: {clock.now}, from "{clock.sentence}"; to change it, add --now TIME')
     elif not made_of.now and (stated := stated_clock(reading.document)) is not None:
         print(f'calls in the logs have times; time for trying checks: {stated.by_day}, from "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
@@ -139,7 +139,7 @@ def _price(text: str) -> "Price":
     try:
         return Price(*map(float, text.split(",", 1))) if text else Price()
     except ValueError:
-        raise UsageError(f"`{text}` is not a price", hint="give --price IN,OUT, such as 2.5,10") from None
+        raise UsageError(f"`{text}` is not a price", hint="add --price IN,OUT, such as 2.5,10") from None
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -46,7 +46,7 @@ def init_command(
     """
     documents = document or ((policy,) if policy is not None else ())
     if not documents:
-        hint = "give --document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
+        hint = "add --document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
         raise UsageError("no policy document", hint=hint)
     if not logs and not tools:
         raise UsageError("neither logs nor tools", hint="give logs, --tools FILE, or both: a pack needs its tools")

@@ -55,7 +55,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         store = existing(self.where)
         if (known := store.tenants()) and self.tenant not in known:
             others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
-            hint = f"give --tenant with a tenant of the log: {others}"
+            hint = f"add --tenant with a tenant of the log: {others}"
             raise UsageError(f"the log has no tenant `{self.tenant}`", place=self.where, hint=hint)
         return store
 
@@ -89,7 +89,7 @@ def existing(where: str) -> Store:
 def required_key(path: Path | None) -> bytes:
     """Return the signing key. Raises UsageError without one."""
     if (key := read_key(path)) is None:
-        raise UsageError("removals need a signing key", hint=f"give --signing-key or ${VARIABLE}; {MAKE_ONE}")
+        raise UsageError("removals need a signing key", hint=f"add --signing-key or ${VARIABLE}; {MAKE_ONE}")
     return key
 
 
@@ -164,7 +164,7 @@ def export_command(
     wanted = of.conversations(store, conversations or store.conversations(of.tenant))
     if out is None:
         if format == "parquet":
-            raise UsageError("a Parquet file cannot be written to standard output", hint="give --out FILE.parquet")
+            raise UsageError("a Parquet file cannot be written to standard output", hint="add --out FILE.parquet")
         return _export(store, of.tenant, wanted, _line_to(sys.stdout.buffer))
     if _is_of_log(out, of.where):
         raise UsageError("the export would overwrite the log itself", place=str(out), hint="choose another --out")
@@ -312,7 +312,7 @@ def remove_command(
     """
     key = required_key(signing_key)
     if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
-        raise UsageError("name the conversations to remove, or give --before, or --person and --mentions")
+        raise UsageError("name the conversations to remove, or add --before, or --person and --mentions")
     end, store = _moment(before) if before else None, of.existing()
     if person is not None or mentions is not None:
         conversations = _concerning(store, of.tenant, person, mentions)

@@ -27,7 +27,7 @@ AT_ONCE = 3.0
 """The longest time that the client waits for the pack, in seconds. After that, only its requests wait."""
 UNNAMED = (
     "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
-    "give --conversation NAME"
+    "add --conversation NAME"
 )
 
 
@@ -134,7 +134,7 @@ def _taken_up(shield: Shield, name: str) -> str:
     events = sum(entry.kind == "event" for entry in entries)
     return (
         f"resuming conversation `{name}` of {local_time(entries[-1].time)}: {events} events; earlier look-ups count. "
-        "To begin a new one, give another --conversation"
+        "To begin a new one, choose another --conversation"
     )
 
 

@@ -66,7 +66,7 @@ def review_command(
     """Review the checks of a pack, and accept or reject them."""
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
-        raise UsageError("a review needs your name", hint=f"give --by {_user()}")
+        raise UsageError("a review needs your name", hint=f"add --by {_user()}")
     if both := sorted({*accept, *unenforced} & set(reject)):
         raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="choose one")
     if accept or reject or unenforced or ask:

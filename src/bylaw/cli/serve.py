@@ -73,7 +73,7 @@ def serve_command(
         print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
         return 0
     if not pack:
-        raise UsageError("no pack", hint="give --pack")
+        raise UsageError("no pack", hint="add --pack")
     try:
         from bylaw.service.run import check_address, check_url, listen, run
     except ImportError as error:

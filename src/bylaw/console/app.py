@@ -135,14 +135,16 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return _to_sign_in(request)
     asked = Asked(request, visitor or Visitor(), form)
     if request.method == "POST" and not is_open and asked.visitor.mark != request.scope["state"]["made_for"]:
-        words = f"nothing was written: you loaded the page under another name; {asked.visitor.name} is signed in now"
+        words = (
+            f"nothing was written: {asked.visitor.name} is signed in now, but you loaded the page under another name"
+        )
         return _wrong(request, Refused(words, status=409, hint="load the page again"))
     try:
         await run_in_threadpool(request.app.state.refresh)
     except Preparing as error:
         return _later(request, error.what)
     except (BylawError, OSError) as error:
-        return _later(request, f"The audit cannot be read now: it is being written, or has been moved. ({error})")
+        return _later(request, f"The audit cannot be read now. It is being written, or was moved. ({error})")
     try:
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
@@ -189,7 +191,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC or request.url.path != static_address(name):
-        return _wrong(request, Refused("there is no such file", status=404))
+        return _wrong(request, Refused("file not found", status=404))
     return Response(static_file(name), media_type=STATIC[name], headers=FOREVER)
 
 
@@ -212,7 +214,7 @@ def application(
 
     `find` returns the visitor, or None for a visitor who must sign in. `refresh` runs before each page.
     """
-    handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept such a request")}
+    handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept this method")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
     pages.state.find, pages.state.refresh = find, refresh
     # A redirect from `/findings/` would use the client's `Host` header.

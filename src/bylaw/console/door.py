@@ -68,7 +68,7 @@ class TooOld(Refused):
     def __init__(self, token: str) -> None:
         """Refuse the form. `token` is valid for sending it again."""
         self.token = token
-        super().__init__("nothing was written: the server was restarted since you loaded the page; send it again")
+        super().__init__("nothing was written: the server restarted after you loaded the page. Send the form again")
 
 
 class Visitor(Struct, frozen=True):
@@ -149,11 +149,11 @@ class Asked:
     def needs_answering(self) -> None:
         """Refuse a visitor without the role `approve`."""
         if not self.visitor.may_answer:
-            raise Refused("answering needs the role `approve`")
+            raise Refused("you need the role `approve` to answer")
 
     def needs_noting(self) -> None:
         if not self.visitor.may_note:
-            raise Refused("writing needs the role `approve` or `review`")
+            raise Refused("you need the role `approve` or `review` to save changes")
 
 
 def visitor_of(request: Request) -> Visitor:
@@ -212,7 +212,7 @@ class Door:
         origin = request.headers.get("origin")
         is_ours = origin is None or origin.partition("://")[2].lower() == hosts[0].lower()
         if not is_ours or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return "changes are accepted from this server's own pages only"
+            return "this server accepts changes only from its own pages"
         return ""
 
 
@@ -220,7 +220,7 @@ async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form. Raises `Refused` if its token is wrong."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        raise Refused("send a form", status=415)
+        raise Refused("send the change as a form", status=415)
     body = b""
     async for part in request.stream():
         body += part
@@ -237,7 +237,7 @@ async def read_form(request: Request) -> dict[str, str]:
     if not given_token.isascii():
         raise Refused("the token is malformed", status=400)
     if not state["has_session"]:
-        raise Refused("the page is out of date: load it again")
+        raise Refused("the page is out of date; load it again")
     if not hmac.compare_digest(token, str(state["token"])):
         raise TooOld(f"{state['token']}{state['made_for']}")
     return {name: value.replace("\0", "").replace("\r\n", "\n") for name, value in given.items()}

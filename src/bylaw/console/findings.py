@@ -74,7 +74,7 @@ class ConversationPages(AuditPages):
         index = self._view.standings().index
         row = index.conversation(from_path(asked.path["name"]))
         if row is None:
-            raise Refused("there is no such conversation in this audit", status=404)
+            raise Refused("this audit has no such conversation", status=404)
         whole = index.events(row)
         total = len(whole["events"]) if whole is not None else 0
         start = min(place_in(asked.query.get("from", "")), max(0, total - 1)) // WINDOW * WINDOW
@@ -218,10 +218,10 @@ class FindingPages(AuditPages):
             # The same form sent twice makes only one waiver.
             is_same = waiver.owner == asked.signed() and waiver.reason == reason
             if not is_same and (waiver.policy or not of_policy):
-                words = f"{waiver.owner} has waived it already, until {waiver.expires}: {waiver.reason}"
+                words = f"{waiver.owner} already waived this finding until {waiver.expires}: {waiver.reason}"
                 raise UsageError(words, hint="load the page again")
         if row.verdict == "inconclusive" and not of_policy:
-            raise UsageError("an undecided call cannot be waived", hint="attest it instead")
+            raise UsageError("an undecided call cannot be waived", hint="settle it instead")
         what: JsonRecord = {"policy": row.policy}
         if not of_policy:
             what = {"finding": row.id, "verdicts": standings.verdicts_of(row.id)}
@@ -236,7 +236,7 @@ class FindingPages(AuditPages):
         standings, rows = self._picked(asked)
         taken = [row.id for row in rows if row.state not in ("new", "still") or standings.waivers_of(row.id)]
         if taken:
-            words = f"{taken[0]} is waived already, or not a finding that can be waived"
+            words = f"{taken[0]} is already waived or cannot be waived"
             raise UsageError(words, hint="load the page again")
         reason = _false_alarm(asked) if asked.form.get("kind") == "false-alarm" else asked.form.get("reason", "")
         expires = asked.form.get("expires", "")
@@ -250,7 +250,7 @@ class FindingPages(AuditPages):
         asked.signed()
         covering = standings.waivers_of(row.id)
         if not covering:
-            raise UsageError("the waiver was already taken back", hint="load the page again")
+            raise UsageError("the waiver was already removed", hint="load the page again")
         return self._after_change(asked, row, unwaive(self._view.waivers, covering[0]))
 
     @changed("/finding/{id:path}/case")
@@ -259,10 +259,10 @@ class FindingPages(AuditPages):
         standings, row = self._found(asked)
         root = self._view.own_root
         if root is None:
-            hint = "copy its folder, and give the copy with --pack"
+            hint = "copy its folder, and open the copy with --pack"
             raise UsageError("the pack's folder is not available, or is part of an installed package", hint=hint)
         if self._view.is_redacted:
-            raise UsageError("a redacted audit holds no values to make a case of")
+            raise UsageError("a redacted audit has no values to create a case from")
         return self._after_change(asked, row, self._keep(root, standings, row, asked))
 
     @changed("/finding/{id:path}/attest")
@@ -277,26 +277,26 @@ class FindingPages(AuditPages):
     def attest_many(self, asked: Asked) -> Response:
         standings, rows = self._picked(asked)
         written = self._attested(standings, rows, asked)
-        told = f"{counted(len(rows), 'call')} settled; the next audit counts them."
+        told = f"{counted(len(rows), 'call')} settled. The next audit will count them."
         return self._listed(asked, replace(written, told=told))
 
     def _attested(self, standings: Standings, rows: Sequence[FindingRow], asked: Asked) -> Written:
         """Save the form's answer for each call."""
         if any(row.verdict != "inconclusive" for row in rows):
-            raise UsageError("only an undecided call can be attested")
+            raise UsageError("only undecided calls can be settled")
         answer, reason, by = asked.form.get("answer", ""), asked.text("reason", 500), asked.signed()
         if answer not in ("fine", "wrong"):
             raise UsageError("answer yes or no")
         if not reason:
-            raise UsageError("give a reason")
+            raise UsageError("enter a reason")
         today = datetime.now(UTC).date().isoformat()
         given: list[Attestation] = []
         for row in rows:
             seen = seen_digest(standings.index, row)
             if not seen:
-                raise UsageError("this audit does not say what an answer would settle", hint="audit the logs again")
+                raise UsageError("this audit does not record what an answer would settle", hint="audit the logs again")
             given.append(Attestation(row.id, answer, by, today, reason, row.because[:300], row.policy, seen))
-        return replace(attest(self._view.attestations, given), told="The next audit counts it.")
+        return replace(attest(self._view.attestations, given), told="The next audit will count it.")
 
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
         """Return the findings that a form selects, or all findings of the reason if their number matches the form's."""
@@ -328,7 +328,9 @@ class FindingPages(AuditPages):
         want = asked.form.get("want", "")
         kind = "rule" if row.verdict == "broken" else "call"
         if want not in WANTS[kind]:
-            raise UsageError(f"`{want}` is not a possible result of this case", hint=f"one of {', '.join(WANTS[kind])}")
+            raise UsageError(
+                f"`{want}` is not a possible result of this case", hint=f"use one of {', '.join(WANTS[kind])}"
+            )
         told = standings.index.whole(row.conversation)
         events: list[JsonRecord] = told["events"] if told is not None else []
         if row.step >= len(events):
@@ -345,7 +347,7 @@ class FindingPages(AuditPages):
         standings = self._view.standings(Wanted.of(asked.query.items()).base)
         row = standings.index.finding(asked.path["id"])
         if row is None:
-            raise Refused("there is no such finding in this audit", status=404)
+            raise Refused("this audit has no such finding", status=404)
         return standings, row
 
     def _after_change(
@@ -423,7 +425,7 @@ def _address(queue: Wanted, row: FindingRow) -> str:
 
 def _false_alarm(asked: Asked) -> str:
     if not asked.text("reason"):
-        raise UsageError("say why it is a false alarm")
+        raise UsageError("enter why it is a false alarm")
     return FALSE_ALARM + asked.form["reason"]
 
 

@@ -98,7 +98,7 @@ class InboxPages(ServicePages):
         asked.needs_answering()
         word, id = asked.form.get("word", ""), asked.form.get("id", "")
         if word not in ("approve", "reject"):
-            raise UsageError("say whether you approve or reject it")
+            raise UsageError("choose approve or reject")
         log = self._service.log
         say = log.approve if word == "approve" else log.reject
         done = say(id, by=asked.signed(), note=asked.text("note"), tenant=asked.visitor.tenant)
@@ -121,7 +121,7 @@ class InboxPages(ServicePages):
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
         put = customer_cards(self._service, asked.visitor.tenant, time.time())
         if not any((each.conversation, each.card) == (conversation, card) for each in put):
-            raise UsageError("this card is not waiting", hint="load the page again")
+            raise UsageError("this card is no longer waiting", hint="load the page again")
         given = Attestation(card, asked.signed(), asked.text("reason"))
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
         return self._after(asked, "Saved to the log. The card still waits for the customer's own answer.")

@@ -104,7 +104,7 @@ class LivePages(ServicePages):
         entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))
         if not happened:
-            raise Refused("there is no such conversation", status=404)
+            raise Refused("this conversation is not in the log", status=404)
         before = max(0, len(happened) - SHOWN)
         return self._page("live_conversation.html", asked, name=name, happened=happened[-SHOWN:], before=before)
 
@@ -130,7 +130,7 @@ class LivePages(ServicePages):
 
 
 def _unseen(ground: Ground) -> str:
-    return f"{', '.join(map(in_words, ground.missing))} was never looked up" if ground.missing else ""
+    return f"{', '.join(map(in_words, ground.missing))} was not looked up" if ground.missing else ""
 
 
 def _item(event: dict[str, Any]) -> TimelineItem:
@@ -140,7 +140,7 @@ def _item(event: dict[str, Any]) -> TimelineItem:
     return TimelineItem(str(event["type"]), who, cut(str(event.get("text") or ""), 2000))
 
 
-TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "Whatever a policy binds", "all": "Every write"}
+TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "All writes under a policy", "all": "Every write"}
 SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
 OVER = 50
 """The maximum number of past stops to list."""
@@ -179,13 +179,13 @@ class StopPages(ServicePages):
         asked.needs_answering()
         what, name = asked.form.get("what", ""), asked.form.get("name", "").strip()
         if what not in get_args(Target):
-            raise UsageError("say what to stop: a tool, an agent, a policy or every write")
+            raise UsageError("choose what to stop: a tool, an agent, a policy or every write")
         if what == "all" and name:
-            raise UsageError("every write is stopped without a name", hint="leave the name empty")
+            raise UsageError("a stop of every write has no name", hint="leave the name empty")
         check_target(self._service.pack, cast("Target", what), name)
         seconds = read_duration(asked.form.get("span", ""), unit=True)
         if seconds is None:
-            raise UsageError("say how long it lasts", hint="such as 30m, 2h or 7d")
+            raise UsageError("choose a duration", hint="such as 30m, 2h or 7d")
         made = self._service.log.stop(
             cast("Target", what),
             name,
@@ -197,14 +197,14 @@ class StopPages(ServicePages):
         )
         warning = unheard_of(self._service.log, asked.visitor.tenant, made.what, made.name)
         told = f"{made.id}: {made.stopped} is stopped until {made.end}."
-        return self.listed(asked, f"{told} Mind: {warning}." if warning else told)
+        return self.listed(asked, f"{told} Warning: {warning}." if warning else told)
 
     @changed("/stops/lift")
     def lift(self, asked: Asked) -> Response:
         asked.needs_answering()
         reason = asked.form.get("reason", "")
         if not reason.strip():
-            raise UsageError("give a reason to lift it")
+            raise UsageError("enter a reason for lifting the stop")
         id, tenant = asked.form.get("id", ""), asked.visitor.tenant
         lifted = self._service.log.lift(id, by=asked.signed(), reason=reason[:500], tenant=tenant)
         return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} is no longer stopped.")

@@ -61,7 +61,7 @@ class PackStates:
             try:
                 stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
             except OSError as error:
-                why = f"the folder of the pack cannot be read: {error.strerror or error}"
+                why = f"the pack folder cannot be read: {error.strerror or error}"
                 raise UsageError(why, place=str(self._root), hint="restore it, or start again with --pack") from None
             if self._state is None or stamp != self._stamp:
                 self._state, self._stamp = _read_state(self._root), stamp
@@ -147,8 +147,8 @@ def keep_call_case(
     evidence, made = str(policy["evidence"]), events[step]
     if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
         unseen = ", ".join(_fact(each) for each in policy["missing"])
-        why = f"the call was wrong because of facts that nobody looked up and the audit does not contain ({unseen})"
-        hint = "keep it as `undetermined`, or write the case by hand with these facts under `world`"
+        why = f"the call was wrong because of facts that were not looked up and are not in the audit ({unseen})"
+        hint = "save it as `undetermined`, or write the case by hand with these facts under `world`"
         raise UsageError(f"nothing was written: {why}", hint=hint)
     pack = _loaded(root)
     head: JsonRecord = {
@@ -182,18 +182,20 @@ def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
     name = str(body.rule or body.policy)
     for other in cases_of(pack, {name}):
         if (str(other.rule or other.policy), parts_of(other)) == (name, parts_of(body)) and other.wanted != body.wanted:
-            raise UsageError(f"nothing was written: the pack has this case with {other.wanted}: {other.note}")
+            raise UsageError(
+                f"nothing was written: the pack already has this case and expects {other.wanted}: {other.note}"
+            )
     ended = run_case(pack, body, CASES)
     done = add_records(root / CASES, [record], head=HEAD, count=_count)
     if isinstance(ended, BylawError):
         return replace(done, told=str(ended))
-    failed = f"it expects {ended.want} and gets {ended.got}: change the check"
-    return replace(done, told="it passes" if ended.passed else failed)
+    failed = f"the case expects {ended.want} but gets {ended.got}; change the check"
+    return replace(done, told="the case passes" if ended.passed else failed)
 
 
 def _loaded(root: Path) -> Pack:
     if not root.is_dir():
-        raise UsageError("the folder of the pack does not exist any more", place=str(root), hint="put it back")
+        raise UsageError("the pack folder no longer exists", place=str(root), hint="restore the folder")
     return load_pack(str(root))
 
 
@@ -205,7 +207,7 @@ def _fault(pack: Pack, record: JsonRecord) -> str:
         return str(error)
     if isinstance(ended, BylawError):
         return str(ended)
-    return "" if ended.passed else f"it gives {ended.got}"
+    return "" if ended.passed else f"the case gives {ended.got}"
 
 
 def _read(record: JsonRecord) -> WrittenCase:

@@ -85,6 +85,6 @@ def _listen(port: int) -> socket.socket:
         taken.listen(128)
     except OSError as error:
         taken.close()
-        hint = "another program may use the port: give another --port"
-        raise UsageError(f"cannot listen at {HOST}:{port}: {error.strerror or error}", hint=hint) from error
+        hint = "another program may be using the port; choose another --port"
+        raise UsageError(f"cannot listen on {HOST}:{port}: {error.strerror or error}", hint=hint) from error
     return taken

@@ -130,7 +130,7 @@ class PolicyPages(AuditPages):
         rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.path["id"]]
         found = next((rule for rule in rules if rule.name == asked.query.get("rule", "")), None)
         if found is None:
-            raise Refused("there is no such rule", status=404)
+            raise Refused("the pack has no such rule", status=404)
         return Response(draw_automaton(found), media_type="image/svg+xml")
 
     @shown("/policy/{id}/circuit.svg")
@@ -138,7 +138,7 @@ class PolicyPages(AuditPages):
         """Draw an action's rules with their weights."""
         book, name = self._now().pack.book, asked.query.get("action", "")
         if name not in book.actions:
-            raise Refused("there is no such action", status=404)
+            raise Refused("the pack has no such action", status=404)
         return Response(draw_circuit(circuits(book.every, (name,), eps=book.eps)[name]), media_type="image/svg+xml")
 
     @changed("/policy/{id}/sign")
@@ -147,11 +147,13 @@ class PolicyPages(AuditPages):
         name, root, sides = self._to_write(asked, "review")
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
-            raise UsageError("say whether you accept or reject it")
+            raise UsageError("choose accept or reject")
         if word == "rejected" and not note:
-            raise UsageError("say what is wrong with it: the compiler reads your note")
+            raise UsageError("enter what is wrong; the compiler reads your note")
         if asked.form.get("digest") != f"{sides.sentence}{sides.check}":
-            raise UsageError("the policy or its check has changed since you loaded the page", hint="read it again")
+            raise UsageError(
+                "the policy or its check changed after you loaded the page", hint="load the page and read it again"
+            )
         following = self._after(name)
         sign(root, {name: sides}, {name: word}, asked.signed(), note)
         written = Written(root / REVIEW, f"{name}: {word} by {asked.signed()}", note)
@@ -175,8 +177,10 @@ class PolicyPages(AuditPages):
         """Return the policy, the pack's folder, and the policy's current digests."""
         name, root = asked.path["id"], self._view.own_root
         if root is None:
-            hint = "copy the folder, and give it with --pack"
-            raise UsageError(f"a {what} written to an installed package would be deleted by an upgrade", hint=hint)
+            hint = "copy the folder, and open the copy with --pack"
+            raise UsageError(
+                f"this pack belongs to an installed package, and an upgrade would delete your {what}", hint=hint
+            )
         sides = self._now().sides.get(name)
         if sides is None:
             raise Refused("the pack has no such policy", status=404)
@@ -198,7 +202,7 @@ class PolicyPages(AuditPages):
         now = view.pack_now() if view.root is not None else None
         own = _of_pack(now, name, view.root) if now is not None and view.root is not None else None
         if own is None and not stated:
-            raise Refused("there is no such policy", status=404)
+            raise Refused("the pack has no such policy", status=404)
         policy = own["policy"] if own is not None else None
         by_tool: JsonRecord = view.summary["by_tool"]
         return self._page(
@@ -223,7 +227,7 @@ class PolicyPages(AuditPages):
 
     def _now(self) -> PackState:
         if self._view.root is None:
-            raise Refused("the pack of this audit is not available: give it with --pack", status=404)
+            raise Refused("the pack of this audit is not available; open it with --pack", status=404)
         return self._view.pack_now()
 
 

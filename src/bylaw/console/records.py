@@ -41,7 +41,7 @@ COMMENT = 2000
 _WAIVERS = (
     "# Waived findings, each with an owner, a reason and an expiry date: see `bylaw audit --waivers`.\nwaivers:\n"
 )
-_ATTESTATIONS = "# People's answers on undecided calls; `bylaw audit` settles the calls by them.\nattestations:\n"
+_ATTESTATIONS = "# Reviewers' answers on undecided calls. `bylaw audit` applies them.\nattestations:\n"
 _COMMENTS = "# Comments on policies. They do not affect sign-off: see `bylaw review`.\ncomments:\n"
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
@@ -99,21 +99,21 @@ def comment_on(root: Path, given: Comment) -> Written:
     if not text:
         raise UsageError("enter a comment")
     if len(text) > COMMENT:
-        raise UsageError(f"more than {COMMENT:,} characters")
+        raise UsageError(f"the comment has more than {COMMENT:,} characters")
     record = msgspec.to_builtins(given) | {"text": text}
     return add_records(root / COMMENTS, [record], head=_COMMENTS, count=lambda path: len(_comments(path)))
 
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
     """Waive findings until a day. Each entry is a `finding` with `verdicts`, or a whole `policy`."""
-    _needed(owner, "who answers for it")
+    _needed(owner, "who is responsible")
     _needed(reason, "why")
     try:
         last = date.fromisoformat(expires)
     except ValueError:
         raise UsageError(f"`{expires}` is not a date", hint="write it like 2026-12-31") from None
     if last < date.today():
-        raise UsageError(f"`{expires}` is in the past", hint="give a day in the future")
+        raise UsageError(f"`{expires}` is in the past", hint="choose a day in the future")
     texts = {"owner": " ".join(owner.split()), "reason": " ".join(reason.split()), "expires": last.isoformat()}
     return add_records(path, [{**each} | texts for each in what], head=_WAIVERS, count=_count_waivers)
 
@@ -128,7 +128,7 @@ def unwaive(path: Path, waiver: Waiver) -> Written:
         start = int(line) - 1 if line.isdigit() else len(every)
         found = _ITEM.match(every[start]) if start < len(every) else None
         if found is None:
-            raise UsageError("the file has changed", place=waiver.place, hint="load the page again")
+            raise UsageError("the file changed", place=waiver.place, hint="load the page again")
         end = start + 1
         while end < len(every) and every[end].startswith(f"{found[1]} "):
             end += 1
@@ -137,7 +137,7 @@ def unwaive(path: Path, waiver: Waiver) -> Written:
             left = re.sub(r":[ ]*\n\s*\Z", ": []\n", left)
         lines = "".join(every[start:end])
         put(path, left, lambda rough: _check(rough, path, lines, _count_waivers, by=-1))
-    return Written(path, lines, "taken out; the finding counts again.")
+    return Written(path, lines, "removed; the finding counts again.")
 
 
 def _count_waivers(path: Path) -> int:
@@ -209,11 +209,11 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *,
     """Raise `UsageError` unless the changed file is valid and has `by` more entries."""
     before = count(path) if path.is_file() else 0
     try:
-        why = "" if count(rough) == before + by else "the entry would not be part of the list"
+        why = "" if count(rough) == before + by else "the new entry would not be in the list"
     except BylawError as error:
         why = str(error).replace(str(rough), str(path))
     if why:
-        hint = f"{'add' if by > 0 else 'take out'} it yourself: {lines.strip()}"
+        hint = f"{'add' if by > 0 else 'remove'} it by hand: {lines.strip()}"
         raise UsageError(f"nothing was written: {why}", place=str(path), hint=hint)
 
 
@@ -241,7 +241,7 @@ def refuse_installed(root: Path) -> None:
     """Refuse to write a review into an installed package, which an upgrade replaces."""
     if is_installed(root):
         raise UsageError(
-            "this pack is part of an installed package: an upgrade would delete the review",
+            "this pack belongs to an installed package, and an upgrade would delete the review",
             place=str(root),
             hint="copy the folder and review the copy",
         )
@@ -270,6 +270,6 @@ def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
     place = re.compile(rf"^(\s*)- id: {re.escape(name)}$", re.MULTILINE)
     made, count = place.subn(lambda match: f"{match[0]}\n{match[1]}  unenforced: {word}", text)
     if count != 1:
-        hint = f"write `unenforced: {word}` there yourself"
+        hint = f"add `unenforced: {word}` to the policy by hand"
         raise UsageError(f"policies.yaml must have one line `- id: {name}`", place=str(path), hint=hint)
     path.write_text(made, encoding="utf-8")

@@ -24,7 +24,7 @@ _ASKING = ("unsigned", "lapsed", "rejected")
 """Review states that need a signature. Other policies are folded."""
 _TRIED = {
     "repairs": "repairs:",
-    "generated_inputs": "tried on generated calls:",
+    "generated_inputs": "tested on generated calls:",
     "generations_divided_on": "two generations differ on:",
 }
 

@@ -94,7 +94,7 @@ def _starts(pack: Pack, place: tuple[str, int], draft: Draft) -> bool:
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
     """Return the pack with the edited check. Raises `PackError` for a faulty text."""
     if len(text) > LONGEST:
-        raise UsageError(f"a check of more than {LONGEST:,} characters")
+        raise UsageError(f"the check has more than {LONGEST:,} characters")
     folder = now.folder
     if draft.kind == "rule":
         folder = _with_formula(folder, draft, text)
@@ -113,7 +113,7 @@ def spliced(whole: str, draft: Draft, text: str) -> str:
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
     if len(starts) != 1 or lines[starts[0] : starts[0] + len(old)] != old:
-        raise UsageError("the check has changed since you loaded the page", hint="load it again")
+        raise UsageError("the check changed after you loaded the page", hint="load it again")
     return "\n".join([*lines[: starts[0]], *text.rstrip().split("\n"), *lines[starts[0] + len(old) :]])
 
 
@@ -142,7 +142,7 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
     """Return the file's text before and after the edit. Raises `UsageError` for a file outside the pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
-        raise UsageError("the check comes from another pack that this one is based on", hint="edit it there")
+        raise UsageError("the check belongs to a pack that this one extends", hint="edit it there")
     whole = path.read_text(encoding="utf-8")
     return whole, _with_rule(whole, draft, text) if draft.kind == "rule" else spliced(whole, draft, text)
 
@@ -421,13 +421,13 @@ def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
         raise UsageError("The logs of a redacted audit are not available.")
     audited = read_audited(view.out)
     if audited is None:
-        raise UsageError("the audit does not name its logs")
+        raise UsageError("the audit does not record where its logs are")
     try:
         world = Path(audited.world) if audited.world else None
         shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
         return _gathered(audited, shelf, tools)
     except (BylawError, OSError) as error:
-        raise UsageError(f"the logs of this audit cannot be read again: {error}") from None
+        raise UsageError(f"the logs of this audit can no longer be read: {error}") from None
 
 
 def _gathered(audited: Audited, shelf: Shelf, tools: Sequence[str]) -> list[Past]:
@@ -499,17 +499,19 @@ class TryPages(Pages):
         now, draft = self._draft(asked)
         text, root = asked.form.get("text", ""), self._find().own_root
         if root is None:
-            raise UsageError("the pack cannot be changed from this page", hint="take the patch")
+            raise UsageError("the pack cannot be changed from this page", hint="copy the patch")
         if asked.form.get("digest") != draft.digest:
-            raise UsageError("the check has changed since you loaded the page", hint="load it again")
+            raise UsageError("the check changed after you loaded the page", hint="load it again")
         tried = self._tried(asked, now, draft, text)
         if tried.faults:
             raise UsageError(f"nothing was written: {tried.faults[0]}")
         if tried.failing and asked.form.get("despite") != str(tried.failing):
             cases = "1 case fails" if tried.failing == 1 else f"{tried.failing} cases fail"
-            raise UsageError(f"nothing was written: {cases}", hint="correct the check, or confirm next to the cases")
+            raise UsageError(
+                f"nothing was written: {cases}", hint="correct the check, or tick the box next to the cases"
+            )
         made = save(root, draft, text)
-        told = f"saved by {by}. A signature on the policy lapses." if made else "nothing had changed."
+        told = f"saved by {by}. The signature on the policy lapses." if made else "no changes."
         now, draft = self._draft(asked)
         return self._shown(asked, now, draft, draft.text, Written(root / draft.file, made, told))
 

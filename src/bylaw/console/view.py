@@ -76,7 +76,7 @@ class Standings:
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}
         named = ", ".join(f"`{each}`" for each in others if each not in known)
-        return told if waived == every else f"{told} Other policies object to the rest as well: {named}."
+        return told if waived == every else f"{told} Other policies also object to the others: {named}."
 
     def _read(self) -> None:
         self._waivers, self.fault = Waivers(today=date.today()), ""
@@ -201,17 +201,17 @@ class View:
         """Start reading an earlier audit in a thread. A large one takes seconds."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
-            raise UsageError(f"there is no earlier audit `{name}` here", hint=f"known: {known}")
+            raise UsageError(f"no earlier audit `{name}` was found here", hint=f"known: {known}")
 
         def make() -> Standings:
             files = {"waivers": self.waivers, "attestations": self.attestations}
             return Standings(open_index(self.out), **files, base=self.bases[name])
 
-        return Prepared(f"The earlier audit {name} is being read.", make)
+        return Prepared(f"Reading the earlier audit {name}.", make)
 
     def pack_now(self) -> PackState:
         if self._pack is None:
-            raise UsageError("the pack of this audit is not available", hint="give it with --pack")
+            raise UsageError("the pack of this audit is not available", hint="open it with --pack")
         return self._pack.now()
 
     @property
@@ -274,7 +274,7 @@ class Opened:
         if coming is None and not self.view.is_outdated():
             return
         if coming is None or coming.failed:
-            coming = self._next = Prepared("The audit was written again, and is being read.", self.view.reopened)
+            coming = self._next = Prepared("The audit was updated. Reading it again.", self.view.reopened)
         self.view, self._next = coming.get(), None
 
 

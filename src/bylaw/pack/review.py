@@ -113,7 +113,9 @@ def read_signatures(root: Path) -> dict[str, Signature]:
     try:
         return msgspec.convert(data.get("policies") or {}, dict[str, Signature])
     except msgspec.ValidationError as error:
-        raise ReviewError(f"not a review: {error}", place=REVIEW, hint="`bylaw review` writes this file") from None
+        raise ReviewError(
+            f"not a valid review file: {error}", place=REVIEW, hint="`bylaw review` writes this file"
+        ) from None
 
 
 def sides_of(folder: PackFolder) -> dict[str, Sides]:

@@ -79,7 +79,7 @@ def _key_for(schema: Any, name: str) -> str | int:
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
-OPEN = "kept or broken: undecided from the words alone"
+OPEN = "kept or broken: code cannot decide from the words"
 """The outcome of a rule that should be broken but has unknown predicates."""
 
 GivenThing = tuple[str, Key]
@@ -142,10 +142,10 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
         known = meant(name, (each.name for each in pack.book.rules))
         raise CaseError(f"`{name}` is not a rule", place=place, hint=known)
     if want not in ("kept", "broken", "open"):
-        raise CaseError("a case of a rule wants `kept`, `broken` or `open`", place=place)
+        raise CaseError("the `want` of a rule case must be `kept`, `broken` or `open`", place=place)
     for part, given in (("facts", body.facts), ("world", body.world), ("call", body.call), ("done", body.done)):
         if given:
-            raise CaseError(f"a case of a rule is told by `events`; `{part}` says nothing of it", place=place)
+            raise CaseError(f"a rule case uses only `events`, not `{part}`", place=place)
     session = Session(_at(pack, _time(body, pack, place)), context=body.context)
     session.observe_all(list(_events(body.events or (), place)))
     got = "broken" if any(found.rule.name == name for found in session.findings(ended=True)) else "kept"
@@ -175,7 +175,7 @@ class _Case:
         self._body = body
         if body.want == "":
             hint = "add `want: permit`, `deny` or `undetermined`"
-            raise CaseError("the case does not say what it wants", place=place, hint=hint)
+            raise CaseError("the case has no expected result", place=place, hint=hint)
         self._pack = pack
         self._place = place
         policy = str(body.policy)
@@ -186,7 +186,7 @@ class _Case:
         self._guard: Guard = pack.guards[policy]
         called = body.called or {self._policy.tools[0]: {}}
         if len(called) != 1:
-            raise CaseError("`call` names one tool with its arguments", place=place)
+            raise CaseError("`call` must contain exactly one tool with its arguments", place=place)
         (self._tool, arguments), *_ = called.items()
         if self._tool not in self._policy.tools:
             hint = f"it binds {', '.join(self._policy.tools)}"
@@ -201,7 +201,7 @@ class _Case:
         if isinstance(want, str):
             want = want.replace("-", "_")
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
-            hint = f"want one of {', '.join((*_HALVES, *WORST_FIRST))}"
+            hint = f"use one of {', '.join((*_HALVES, *WORST_FIRST))}"
             raise CaseError(f"`{want}` is not a possible outcome", place=self._place, hint=hint)
         taken = None if coverage is None else coverage.setdefault(self._policy.id, set())
         verdict = self._by_events(taken) if self._body.events is not None else self._by_facts(taken)
@@ -214,14 +214,14 @@ class _Case:
         found["verdict"] = found[self._pack.criterion]
         found |= {"evidence": verdict.evidence, "world": verdict.world, "because": verdict.because}
         for name in wanted.keys() - found.keys():
-            raise CaseError(f"`want` has no `{name}`", place=self._place, hint=f"it has {', '.join(sorted(found))}")
+            raise CaseError(f"`want` has no `{name}`", place=self._place, hint=f"use {', '.join(sorted(found))}")
         expected: dict[str, Any] = {
             name: sorted(cast(list[str], value)) if isinstance(value, list) else value for name, value in wanted.items()
         }
         for name in expected.keys() & {"strict", "determined", "verdict"}:
             said = str(expected[name]).replace("-", "_")
             if said not in WORST_FIRST:
-                hint = f"it is one of {', '.join(WORST_FIRST)}"
+                hint = f"use one of {', '.join(WORST_FIRST)}"
                 raise CaseError(f"`{expected[name]}` is not a verdict", place=self._place, hint=hint)
             expected[name] = said
         got_part = {name: found[name] for name in expected}
@@ -232,7 +232,7 @@ class _Case:
             read = frozenset[str]().union(*self._guard.arguments) & set(self._pack.schema.tools[self._tool].required)
             if lacking := sorted(read - self._arguments.keys()):
                 names = ", ".join(f"`{name}`" for name in lacking)
-                got = f"{got}; the guard reads {names}: give {'it' if len(lacking) == 1 else 'them'} under `call`"
+                got = f"{got}; the guard reads {names}, so add {'it' if len(lacking) == 1 else 'them'} under `call`"
             elif verdict.because:
                 got = f"{got} ({verdict.because})"
         return CaseResult(self._place, str(self._body.note), self._policy.id, want, got, passed, self._body.wanted)
@@ -307,7 +307,7 @@ class _Case:
         parts = [part.strip().strip("\"'") for part in match[2].split(",")] if match[2].strip() else []
         if len(parts) != len(entity.key):
             what = f"the key of `{name}` has {len(parts)} parts"
-            raise CaseError(what, place=self._place, hint="one per key field of the entity")
+            raise CaseError(what, place=self._place, hint="write one part per key field of the entity")
         return entity.name, key_of(parts)
 
     def _done(self) -> list[tuple[str, dict[str, Any]]]:
@@ -403,7 +403,7 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
                 text = result if isinstance(result, str) else msgspec.json.encode(result).decode()
                 waiting.append(Result(step, text, error=body.error, tool=str(body.call)))
         else:
-            raise CaseError("an event is `user:`, `agent:` or `call:`", place=place)
+            raise CaseError("an event must be `user:`, `agent:` or `call:`", place=place)
         step += 1
         if index + 1 == len(bodies) or bodies[index + 1][0] != turn:
             yield from waiting

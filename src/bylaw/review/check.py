@@ -90,7 +90,7 @@ def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, No
 
 def why_unenforced(root: Path, name: str) -> str:
     """Return why the compiler left a policy without a check."""
-    return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
+    return str(noted_of(root).get(name, Noted()).failed or "no check enforces it")
 
 
 def left_out_of(root: Path) -> dict[str, str]:
@@ -105,10 +105,10 @@ def _read(root: Path) -> _File:
         return msgspec.convert(own_record(root, COMPILED), _File)
     except msgspec.ValidationError as error:
         hint = "`bylaw compile` writes this file"
-        raise YamlError(f"not what a compile notes: {error}", place=COMPILED, hint=hint) from None
+        raise YamlError(f"not valid compiler notes: {error}", place=COMPILED, hint=hint) from None
 
 
-NOBODY = "nobody yet"
+NOBODY = "not signed yet"
 WEIGHTS = "weights.yaml"
 
 

@@ -88,7 +88,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 def by_name(tool: str) -> list[EffectHint]:
     """Return evidence from a tool's name: its first known verb."""
     if hands_over(tool):
-        return [("none", 3.0, "its name hands over to a person")]
+        return [("none", 3.0, "its name suggests a handover to a person")]
     for position, word in enumerate(words_of(tool)):
         effect = VERBS.get(word)
         if effect is not None:
@@ -131,7 +131,9 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
     if seen.changed:
         share = seen.changed / (seen.changed + seen.unchanged)
         of = f"{seen.changed} of {seen.changed + seen.unchanged}"
-        evidence.append(("write", min(3.0, seen.changed) * share, f"a look-up differed after it, {of} times"))
+        evidence.append(
+            ("write", min(3.0, seen.changed) * share, f"a look-up gave a different result after it, {of} times")
+        )
     if seen.same and leans != "none":  # Arithmetic gives the same result too.
         evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))
     answered = max(1, seen.calls - seen.refused)
@@ -164,13 +166,13 @@ def read_effects(path: Path) -> dict[str, Effect]:
     if read.faults:
         raise PackError(read.faults, place=str(path))
     if not read.record.effects:
-        raise UsageError("no `effects:` in the file", place=str(path), hint="write one with --write-effects")
+        raise UsageError("the file has no `effects:`", place=str(path), hint="create one with --write-effects")
     return read.record.effects
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
     """Return the text of an effects file: each guess with confidence and reasons."""
-    lines = ["# Guessed by `bylaw scan`. Correct what is wrong and pass it back with --effects.", "effects:"]
+    lines = ["# Inferred by `bylaw scan`. Correct this file and pass it back with --effects.", "effects:"]
     for guess in guesses:
         name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)
         why = " ".join("; ".join(guess.why).split())

@@ -90,15 +90,15 @@ def example_files(example: Example, shape: Shape) -> dict[str, str]:
     guard = f"""{_TALK.format(noun=example.noun, some=_some_field(example))}
 def {name}(call: {example.tool}, facts):
     if not facts.{thing}({key}).exists:
-        return deny("there is no such {example.noun}")
+        return deny("this {example.noun} does not exist")
     return permit()
 """
     return {f"guards/{name}.py": guard, f"cases/{example.id}.yaml": _cases(example, shape)}
 
 
 _TALK = """\
-# A worked example. It names the tool it binds. Replace it by a guard of your own, with its sentence as the docstring.
-# A guard asks for facts, never for tool calls: any look-up that showed the {noun} will do.
+# A worked example. It names the tool it binds. Replace it with your own guard, with its sentence as the docstring.
+# A guard asks for facts, never for tool calls: any look-up that showed the {noun} counts.
 # Without one, the call is undetermined: a near-miss if a database shows that it was right.
 # Next, ask for the fields that your policy is about, e.g. `{some}`.
 
@@ -125,10 +125,10 @@ def _cases(example: Example, shape: Shape) -> str:
     call = {example.tool: {name: _literal(value, shape, name) for name, value in keys.items()}}
     named = example.arguments == example.thing.key
     thing = example.thing.name if named else f"{example.thing.name}[{', '.join(keys.values())}]"
-    seen: dict[str, Any] = {"note": f"the {example.noun} was looked up, and it exists", "policy": example.id}
+    seen: dict[str, Any] = {"note": f"the {example.noun} was looked up and exists", "policy": example.id}
     seen |= {} if named else {"call": call}
     seen |= {"facts": {thing: {"exists": True}}}
-    seen |= {"but": {"note": f"the {example.noun} was looked up, and there is none", "facts": {thing: None}}}
+    seen |= {"but": {"note": f"the {example.noun} was looked up and does not exist", "facts": {thing: None}}}
     unseen = {"note": f"the {example.noun} was never looked up", "policy": example.id, "call": call}
     unseen |= {"want": "undetermined"}
     written = (["- ", *(f"{name}: {flow([part])[1:-1]}\n  " for name, part in case.items())] for case in (seen, unseen))
@@ -144,7 +144,7 @@ _WIDE = 110
 _UNDECIDED = "undecided"
 _ROWS = 20
 """The minimum number of rows for drafting a field with few values as an enumeration."""
-_LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
+_LOOKED_UP = "an example: its guard requires only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Verbs of writes that may create or delete an entity."""
 
@@ -186,7 +186,7 @@ def skeleton(
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
     effects = {**said, **(effects or {})}
     if not document.sentences:
-        raise UsageError("the document has no sentence", place=document.name)
+        raise UsageError("the document has no sentences", place=document.name)
     survey, shapes = Survey(effects=effects), Shapes(kind_of(tables) if tables else None)
     for tool, body in catalogue.items():
         survey.define({"name": tool, **body})
@@ -200,7 +200,9 @@ def skeleton(
     scan = survey.result()
     guesses = {each.tool: each for each in scan.tools}
     if not guesses:
-        raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call: give --tools")
+        raise UsageError(
+            "the logs contain no tool calls", hint="a pack needs the tools that the agent may call: add --tools"
+        )
     found = things(shapes.tools, guesses, tables)
     example = choose_example(scan, found, shapes.tools)
     is_timed = timed or not scan.trajectories
@@ -225,8 +227,8 @@ def skeleton(
 
 
 _RULES = """\
-# Does the document ask for one of these? Then take the `# ` off its lines, and in policies.yaml move its sentence to a
-# policy of its own: {id: confirm-before-change, kind: rule, spans: [...]}.
+# If the document asks for one of these, uncomment its lines. In policies.yaml, move its sentence to a separate
+# policy: {id: confirm-before-change, kind: rule, spans: [...]}.
 #
 # predicates:
 #   change: {effect: write, description: the act changes something}
@@ -243,10 +245,10 @@ def _manifest(name: str, document: Document, clock: Clock | None) -> str:
     names = [file.name for file in document.files]
     named = names[0] if len(names) == 1 else names
     body = dump({"format": 1, "name": name, "version": "0.1.0", "title": title, "document": named})
-    body += "# timezone: Europe/Berlin   # whose clocks the document means; without it, those of UTC\n"
+    body += "# timezone: Europe/Berlin   # the document's time zone; the default is UTC\n"
     if clock is not None:
         return body + f"now: {clock.now}   # the logs have no times, and the document says: {remark(clock.sentence)}\n"
-    return body + "# now: 2025-01-31T09:00:00   # a fixed clock, where the logs do not say when they happened\n"
+    return body + "# now: 2025-01-31T09:00:00   # a fixed clock, if the logs have no times\n"
 
 
 def _tools(
@@ -256,9 +258,9 @@ def _tools(
     catalogue: Mapping[str, Mapping[str, Any]],
 ) -> str:
     lines = [
-        "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
-        "# `put_as` asks the user for a yes: put it in words that they know, with every {argument}.",
-        "# A write may change all fields of what its arguments name: keep under `changes` those that it really does.",
+        "# Inferred effect of each tool: read | write | none. Correct it; policies bind only writes.",
+        "# `put_as` asks the user for confirmation. Use words that they know, with every {argument}.",
+        "# `changes` lists all fields of the records that the arguments name. Keep only those that the write changes.",
         *(["from: tools.json   # names, descriptions and parameters"] if catalogue else []),
         "tools:",
     ]
@@ -290,11 +292,11 @@ def _tools(
             continue
         if catalogue and each.tool not in catalogue:
             lines.append(
-                "  # Not in tools.json: the agent made it up, or the file lacks it. Take it out, or add it there"
+                "  # Not in tools.json: the agent invented it, or the file lacks it. Remove it here, or add it there"
             )
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
         if each.declaration:
-            lines.append(f"  # if such a result means that nothing was done, add: {remark(each.declaration)}")
+            lines.append(f"  # if this result means that nothing was done, add: {remark(each.declaration)}")
         lines += _entry(each.tool, body)
     for effect, several in alike.items():
         reasons = dict.fromkeys(reason for each in several for reason in each.why)
@@ -363,7 +365,7 @@ def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) ->
 def _entities(found: Iterable[LoggedThing]) -> str:
     found = list(found)
     lines = [
-        "# Entities and their fields, from the database and the results in the logs. Types are guesses. If a field",
+        "# Entities and their fields, from the database and the results in the logs. Types are inferred. If a field",
         "# has few words, they are listed: make it an enumeration once you know them all, to find typos in guards.",
     ]
     finding = [thing for thing in found if thing.finds]
@@ -371,7 +373,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
         key, place = finding[0].finds, finding[0].found_at
         tools = _names([thing.read for thing in finding if (thing.finds, thing.found_at) == (key, place)])
         lines += [
-            f"# {remark(finding[0].read)} answers with a {key} alone. If that is who the user is, make it one thing:",
+            f"# {remark(finding[0].read)} returns only a {key}. If it identifies the user, declare this entity:",
             f"#   Caller: {{key: [], origin: conversation, complete: true, fields: {{{key}: string}}}}",
             f"# and under observations `{remark(tools)}: {{as: Caller, fields: {{{key}: {place}}}}}`.",
         ]
@@ -384,7 +386,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
         elif thing.read:
             lines.append(f"    read: {word(thing.read)}")
         lines.append(
-            "    fields:" if thing.fields else "    fields: {}   # no log shows them: write down what guards need"
+            "    fields:" if thing.fields else "    fields: {}   # no log shows any: add the fields that guards need"
         )
         for name, values in thing.fields.items():
             few = values.few if bare(name) == tuple(words_of(name)) else ()
@@ -427,9 +429,9 @@ def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
 
 def _policies(document: Document, example: Example | None) -> str:
     lines = [
-        "# Every sentence of the document; nothing enforces them yet. Write a guard in guards/*.py for each that a",
-        "# call can break, a rule in rules.yaml for each about order: quote the sentence there, and take out its line.",
-        "# For the others, put your name and reason under `unenforced`.",
+        "# Every sentence of the document; no check enforces them yet. Write a guard in guards/*.py for each that a",
+        "# call can break, and a rule in rules.yaml for each about order. Quote the sentence there; delete its line.",
+        "# For the others, add your name and reason under `unenforced`.",
         "policies:",
     ]
     if example is not None:

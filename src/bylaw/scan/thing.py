@@ -64,7 +64,7 @@ def read_tables(path: Path) -> list[Table]:
             is_sqlite = stream.read(16).startswith(b"SQLite format 3")
         found = list(_sqlite_tables(path) if is_sqlite else _json_tables(json.loads(path.read_bytes()), "$", _DEPTH))
     except (OSError, ValueError, RecursionError, sqlite3.Error) as error:
-        raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
+        raise WorldError(f"the file is neither SQLite nor JSON: {error}", place=str(path)) from None
     return list({table.entity: table for table in reversed(found)}.values())[::-1]
 
 

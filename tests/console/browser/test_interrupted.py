@@ -80,7 +80,7 @@ def test_of_two_tabs_the_second_is_told_what_the_first_decided(visit: Open, home
     waive(other, "agreed")
     other.locator("#told .told").wait_for()
     waive(page, "I say so, too")
-    page.locator("#told .told.wrong", has_text="has waived it already").wait_for()
+    page.locator("#told .told.wrong", has_text="already waived this finding").wait_for()
     assert len(read_waivers(out.parent / "waivers.yaml").in_force) == 1
 
 
@@ -147,7 +147,7 @@ def test_what_is_typed_in_a_try_outlives_a_reload(visit: Open, home: str, pack: 
     guards.write_text(guards.read_text().replace("hours(24)", "hours(26)"))
     page.locator("#editing input[name=by]").fill("Mara")
     page.locator("#editing button.do").click()
-    page.locator("#told .told.wrong", has_text="has changed since").wait_for()
+    page.locator("#told .told.wrong", has_text="changed after you loaded the page").wait_for()
     assert "hours(600)" in page.locator("#check").input_value()
     page.reload()
     page.locator("#told", has_text="The saved check has changed since").wait_for()
@@ -168,7 +168,7 @@ def test_a_form_outlives_a_server_that_is_started_again(
     page.context.set_offline(False)
     server.app = view_app(View(out, pack=str(pack)))
     page.locator("details[data-key=w] button.do").click()
-    page.locator("#told .told.wrong", has_text="send it again").wait_for()
+    page.locator("#told .told.wrong", has_text="Send the form again").wait_for()
     assert page.locator("details[data-key=w] input[name=reason]").input_value() == "typed before a restart"
     page.locator("details[data-key=w] button.do").click()
     page.locator("#told .told", has_text="Wrote to").wait_for()

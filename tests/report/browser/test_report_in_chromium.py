@@ -29,7 +29,9 @@ SECTIONS = ("opening", "agents", "tools", "lookups", "policies", "findings", "li
 def test_page_opens_on_the_drawing(visit: Open, clinic: Path, size: str) -> None:
     here = visit(clinic, size)
     opening = here.page.locator("#opening")
-    assert re.fullmatch(r"The membership of Patient \S+ was taken from the user\.", opening.locator("h1").inner_text())
+    assert re.fullmatch(
+        r"The membership of Patient \S+ was only claimed by the user\.", opening.locator("h1").inner_text()
+    )
     assert "It took the user’s word for it." in opening.locator(".story").inner_text()
     assert "turned out to be allowed" in opening.inner_text()
     gap = opening.locator(".lacked")
@@ -187,7 +189,7 @@ def test_the_address_of_the_findings_lands_on_them(visit: Open, clinic: Path) ->
 def test_report_of_a_real_audit_reads_well(visit: Open, axe: str, audited: Path, size: str) -> None:
     here = visit(audited, size)
     page = here.page
-    assert re.fullmatch(r"The .* was taken from the user\.", page.locator("#opening h1").inner_text())
+    assert re.fullmatch(r"The .* was only claimed by the user\.", page.locator("#opening h1").inner_text())
     assert page.locator("#opening .claim q").inner_text()
     for at in range(0, 40, 8):
         if page.locator(".back button").is_visible():

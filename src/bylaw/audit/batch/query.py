@@ -56,13 +56,15 @@ class Tables:
             return [column[0] for column in found.description or ()], found.fetchall() if found.description else []
         except self._duckdb.Error as error:
             raise UsageError(
-                f"the query fails: {_first_lines(error)}", hint="`bylaw sql --list` shows ready ones"
+                f"the query failed: {_first_lines(error)}", hint="`bylaw sql --list` shows the built-in queries"
             ) from None
 
     def _add(self, out: Path, schema: str) -> None:
         if not has_tables(out):
             raise UsageError(
-                "no tables here", place=str(out), hint="make them with `bylaw audit LOGS --pack PACK --format parquet`"
+                "this folder has no tables",
+                place=str(out),
+                hint="create them with `bylaw audit LOGS --pack PACK --format parquet`",
             )
         record: dict[str, Any] = json.loads((out / FOLDER / "schema.json").read_bytes())
         criterion = "strict" if record["criterion"] == "strict" else "determined"

@@ -157,7 +157,9 @@ class RayWorker:
             return Answer(self._judge.judge(shard))
         except Exception as error:
             is_full = isinstance(error, OSError) and error.errno in _FULL
-            return Answer(why=f"no room for the output ({_line(error)})" if is_full else _line(error), is_final=is_full)
+            return Answer(
+                why=f"no disk space for the output ({_line(error)})" if is_full else _line(error), is_final=is_full
+            )
 
 
 class _Process:
@@ -269,7 +271,7 @@ class _Actor:
         try:
             return future.result()
         except errors.ActorUnschedulableError as error:
-            raise WorkerError(f"no worker can be started: {_line(error)}") from None
+            raise WorkerError(f"no worker could be started: {_line(error)}") from None
         except errors.RayActorError as error:
             raise Lost(_line(error)) from None
 
@@ -323,7 +325,7 @@ def audit_in_shards(
     """Audit every conversation of the files and write tables or lines, `summary.json` and `policies.json`."""
     arrow()
     if request.answers is not None:
-        raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --format parquet")
+        raise UsageError("only a single process can ask a model", hint="remove --llm, or --format parquet")
     examiner = Examiner(request)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):

@@ -134,21 +134,21 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
     mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
-            hint = "give --update another --out"
-            raise UsageError("this folder holds an audit that was not made with --update", place=str(out), hint=hint)
+            hint = "choose another --out for --update"
+            raise UsageError("this folder contains an audit made without --update", place=str(out), hint=hint)
         return State(STATE_SCHEMA, mark, pack)
     path = out / FOLDER / STATE / "state.json"
     try:
         state = msgspec.json.decode(path.read_bytes(), type=State)
     except msgspec.DecodeError as error:
         raise UsageError(
-            f"cannot be read: {error}", place=str(path), hint="restore it, or give an empty folder"
+            f"cannot be read: {error}", place=str(path), hint="restore it, or choose an empty folder"
         ) from None
     if state.schema != STATE_SCHEMA:
         hint = "audit all logs again into another --out"
         raise UsageError("an earlier version of Bylaw wrote this output", place=str(out), hint=hint)
     if state.mark != mark:
-        hint = "audit all logs again into another --out: rows judged differently cannot be compared"
+        hint = "audit all logs again into another --out; rows judged under different options cannot be compared"
         raise UsageError(
             f"this output was made under another pack or other options (pack {state.pack}, now {pack})",
             place=str(out),
@@ -157,7 +157,7 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
     criterion = request.criterion or examiner.shelf.packs[-1].criterion
     before = json.loads((out / FOLDER / "schema.json").read_bytes())["criterion"]
     if criterion != before:
-        hint = f"leave `--criterion` out, or give `--criterion {before}`"
+        hint = f"omit `--criterion`, or use `--criterion {before}`"
         raise UsageError(f"this output uses the criterion `{before}`, not `{criterion}`", place=str(out), hint=hint)
     return state
 
@@ -227,7 +227,7 @@ def update(
     """
     arrow()
     if request.answers is not None:
-        raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --update")
+        raise UsageError("only a single process can ask a model", hint="remove --llm, or --update")
     examiner = Examiner(request)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out, surely=True):
@@ -265,8 +265,12 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
         try:
             stamps[name] = stamp_of(log_file(name))[1:]
         except (OSError, UsageError):
-            hint = "restore the log and run again with it"
-            faults.append(RecordError("is gone; what it replaced in other logs is unknown", place=name, hint=hint))
+            hint = "restore the log and run again"
+            faults.append(
+                RecordError(
+                    "is missing, so it is unknown which conversations of other logs it replaced", place=name, hint=hint
+                )
+            )
     # Logs that a missing log had replaced must not be read again, or they would replace its conversations.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:

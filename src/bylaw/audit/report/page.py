@@ -191,7 +191,7 @@ def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRe
         reasons = sorted(rule["reasons"].items(), key=lambda item: -item[1])
         groups.append([name, rule["calls"], [[OPEN_REASONS.get(reason, reason), count] for reason, count in reasons]])
     if without := summary["verdicts"][criterion].get("inconclusive"):
-        groups.append(["(guards)", without, [["a guard came to no verdict", without]]])
+        groups.append(["(guards)", without, [["a guard could not decide", without]]])
     calls = counted["calls"]
     return {"calls": calls, "rules": groups, "list": _listed(store, criterion) if calls else []}
 
@@ -237,7 +237,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         place = find_place(folder, opening)
         if place is None:
             raise UsageError(
-                f"no finding `{opening}`", place=str(out), hint="ids are in calls.jsonl and findings.jsonl"
+                f"no finding `{opening}`", place=str(out), hint="the ids are in calls.jsonl and findings.jsonl"
             )
         found = msgspec.structs.replace(found, candidates=[place])
     words = WordList()

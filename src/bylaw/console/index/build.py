@@ -28,7 +28,7 @@ from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
 LACKING = {
-    "claimed": "taken from the user",
+    "claimed": "only claimed by the user",
     "stale": "out of date",
     "pending": "changed in the same turn",
     "never_seen": "never looked up",
@@ -71,7 +71,7 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
     what = "the rule was followed" if rule == policy else f"rule {rule} was followed"
     if undecided_consent(opened) is not None:
         what = "the customer agreed"
-    return Reason(policy, "inconclusive", severity, f"whether {what} is undecided")
+    return Reason(policy, "inconclusive", severity, f"undecided whether {what}")
 
 
 def exchange_of(opened: JsonRecord) -> str:
@@ -92,7 +92,7 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
     if verdict == "inconclusive" and (asks := policy["asks"]):
         open_facts: list[Any] = [ask["fact"] for ask in asks]
         asked = [ask["question"] for ask in asks if not is_hosts(ask["fact"])]
-        return _likeness(asked[0] if asked else f"{open_facts[0]} is not known")
+        return _likeness(asked[0] if asked else f"{open_facts[0]} is unknown")
     return _likeness(policy_words_for_reader(policy) or policy["because"] or "forbidden")
 
 

@@ -66,7 +66,7 @@ def open_tasks(path: Path, worlds: AirlineWorlds | None = None) -> AirlineTasks:
     if worlds is not None and "tau2" not in worlds.held:
         raise UsageError(
             f"tasks are those of tau2-bench, and `{worlds.path}` holds no database of it",
-            hint="leave out --tasks: the outcome of a tau-bench run is its reward",
+            hint="remove --tasks: the outcome of a tau-bench run is its reward",
         )
     try:
         tasks = msgspec.json.decode(content(path), type=list[Task])

@@ -7,7 +7,7 @@ const REASONS = ["claimed", "stale", "pending", "never_seen"];
 const SEVERITIES = ["high", "medium", "low"];
 const NAMES = new Map(Object.entries({
   violation: "violation", near_miss: "near-miss", uninformed: "uninformed", inconclusive: "undecided", compliant: "compliant", broken: "rule broken",
-  new: "new", still: "known", waived: "waived", claimed: "taken from the user", stale: "out of date", pending: "changed in the same turn", never_seen: "never looked up",
+  new: "new", still: "known", waived: "waived", claimed: "only claimed by the user", stale: "out of date", pending: "changed in the same turn", never_seen: "never looked up",
 }));
 const named = (value) => NAMES.get(value) ?? value;
 
