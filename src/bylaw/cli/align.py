@@ -91,7 +91,7 @@ def sources(
     audited = kept.audited
     if audited is None:
         hint = "audit them here with --world"
-        raise UsageError("a redacted audit does not name its logs", place=str(audit), hint=hint)
+        raise UsageError("a redacted audit does not record where its logs are", place=str(audit), hint=hint)
     if kept.store.summary["skipped"] and kept.store.summary["repeated_ids"]:
         raise UsageError(
             "the audit skipped conversations and some ids repeat, so Bylaw cannot match its lines to the logs",
