@@ -285,7 +285,9 @@ def test_a_case_is_told_by_what_was_said_where_the_check_looks_at_that(pack: Pat
     # What the case would not say is not written.
     events[2]["text"] = "Yes, I'll be in state."
     before = kept.path.read_text()
-    with pytest.raises(UsageError, match="the audit said deny: the patient will be out of state; the case gives evidence"):
+    with pytest.raises(
+        UsageError, match="the audit said deny: the patient will be out of state; the case gives evidence"
+    ):
         keep_call_case(pack, policy, events, 3, "deny", "in state")
     assert kept.path.read_text() == before
 
