@@ -394,7 +394,7 @@ def test_a_byte_order_mark_is_no_content(tmp_path):
     assert only(path).id == "a"
 
 
-@pytest.mark.parametrize("name", ["timestamp", "created_at"])
+@pytest.mark.parametrize("name", ["time", "timestamp", "start_time", "started_at", "created_at"])
 def test_a_conversations_time_is_that_of_messages_without_one(tmp_path: Path, name: str) -> None:
     messages = [
         {"role": "user", "content": "Hello."},

@@ -82,6 +82,7 @@ class ChatMessage(Struct, gc=False):
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
+    created_at: Any = None
     captured: bool = True
     """False for a result or message without recorded content."""
     refused: Any = None
@@ -93,6 +94,12 @@ class ChatMessage(Struct, gc=False):
     handover: Any = None
     """The host's context after another principal continues."""
 
+    @property
+    def told_time(self) -> Any:
+        """The recorded time, if any, as it is written."""
+        told = self.time if self.time is not None else self.timestamp
+        return told if told is not None else self.created_at
+
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
     """Add messages to the transcript. `result_id` names the field with the id of a result's call."""
@@ -102,8 +109,8 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
     timed = not by_id
     for position, message in enumerate(without_copies(messages)):
         role = message.role
-        if timed and (message.time is not None or message.timestamp is not None):
-            transcript.time = seconds(message.timestamp if message.time is None else message.time)
+        if timed and (told := message.told_time) is not None:
+            transcript.time = seconds(told)
         if message.type is not None and message.type in ITEMS and role != "tool":
             batch = _follow_item(transcript, message, batch, position)
         elif role == "tool" or (role == "user" and message.tool_call_id not in (None, "")):
@@ -394,7 +401,7 @@ def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
     if again.turn is not None or first != again:
         return False
     ids = _call_ids(again)
-    is_timed = again.time is not None or again.timestamp is not None
+    is_timed = again.told_time is not None
     return bool(ids) and all(ids) and (is_timed or not any(map(_COUNT.fullmatch, ids)))
 
 

@@ -93,13 +93,17 @@ class Described(Struct, gc=False, kw_only=True):
     functions: list[Any] | None = None
     instructions: str | None = None
     context: Any = None
+    time: Any = None
     timestamp: Any = None
+    start_time: Any = None
+    started_at: Any = None
     created_at: Any = None
 
     @property
     def began(self) -> float | None:
         """Return when the conversation began, if recorded. Messages without a time have this one."""
-        return seconds(self.timestamp if self.timestamp is not None else self.created_at)
+        told = (self.time, self.timestamp, self.start_time, self.started_at, self.created_at)
+        return next((found for each in told if each is not None and (found := seconds(each)) is not None), None)
 
 
 class ChatConversation(Described, gc=False):
