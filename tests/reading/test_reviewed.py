@@ -443,3 +443,33 @@ def test_arithmetic_in_arithmetic_is_refused_soon() -> None:
     with pytest.raises(Unreadable):
         read_shell("echo " + "$((" * 600 + "1" + "))" * 600)
     assert perf_counter() - start < 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT "UPPER"(x) FROM t',
+        'SELECT "Count"(*) FROM t',
+        'SELECT "PG_CATALOG".upper(x) FROM t',
+        "SELECT 1 ~~~ 2",
+        "SELECT a @- b FROM t",
+        "SELECT a <!> b FROM t",
+        "SELECT a ||| b FROM t",
+        "SELECT a %% b FROM t",
+    ],
+)
+def test_a_function_or_operator_may_be_of_the_users_own(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_sql(text, "postgres")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT "upper"(x), count(*), -a, a - -b, a*-1 FROM t WHERE a=-1 AND b>=-2 AND c<-1',
+        "SELECT data->>'a', data#>>'{a}', a||b, a!~*'x', a<>b, a!=b, a::int, t.* FROM t WHERE a @> b AND c && d",
+        "SELECT a <-> b, 2^3 FROM t",
+    ],
+)
+def test_known_functions_and_operators_only_compute(text: str) -> None:
+    assert not any(each.writes for each in read_sql(text, "postgres"))

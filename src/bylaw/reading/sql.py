@@ -2,7 +2,7 @@
 
 import importlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -75,6 +75,8 @@ def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
         if number == MAX_STATEMENTS:
             raise Unreadable(f"there are more than {MAX_STATEMENTS} statements")
         _check_calls(tokens)
+        if dialect in (None, "postgres"):
+            _check_operators(tokens)
         try:
             found += _Reader(tokens, dialect).statements()
         except RecursionError:
@@ -117,6 +119,33 @@ def _check_calls(tokens: list[Token]) -> None:
         opened.append(before.word if before is not None and is_call else "")
         if sum(map(bool, opened)) > MAX_CALLS or sum(word in words.TYPES for word in opened) > MAX_TYPES:
             raise Unreadable(f"more than {MAX_CALLS} functions in one another, or {MAX_TYPES} named as types")
+
+
+def _check_operators(tokens: list[Token]) -> None:
+    """Check that every operator is a known one. PostgreSQL may call a function of the user's own for any other."""
+    run = ""
+    for token in (*tokens, None):
+        is_sign = token is not None and token.kind == "sign" and token.text in _OF_OPERATORS
+        if run and (not is_sign or token is None or token.spaced):
+            # An operator ends in + or - only if it has one of these signs.
+            while run[-1] in "+-" and run not in words.OPERATORS and not _OF_SPECIAL_OPERATORS & set(run):
+                run = run[:-1]
+                if not run:
+                    break
+            if run and run not in words.OPERATORS:
+                raise Unreadable(f"the operator `{run[:20]}` is not known to only compute")
+            run = ""
+        if is_sign and token is not None:
+            run += token.text
+
+
+_OF_OPERATORS = frozenset("+-*/<>=~!@#%^&|?")
+_OF_SPECIAL_OPERATORS = frozenset("~!@#%^&|?")
+
+
+def _is_named(token: Token, names: Container[str]) -> bool:
+    """Whether a token is one of these lower-case names. A quoted name in other letters may be of the user's own."""
+    return token.word in names and (token.kind == "word" or token.word in token.text)
 
 
 class _Reader:
@@ -210,10 +239,10 @@ class _Reader:
         if before is None:
             return token.word in words.BEFORE_BRACKETS
         if before.kind == "sign" and before.text == ".":
-            return self._is_of_catalog(at) and token.word in words.FUNCTIONS
+            return self._is_of_catalog(at) and _is_named(token, words.FUNCTIONS)
         if token.kind == "word" and token.word in words.BEFORE_BRACKETS:
             return True
-        if token.word in words.FUNCTIONS:
+        if _is_named(token, words.FUNCTIONS):
             return True
         if before.kind == "word" and before.word == "as":
             return True
@@ -237,7 +266,7 @@ class _Reader:
         return before.kind == "word" and before.word in places
 
     def _is_of_catalog(self, at: int) -> bool:
-        if at < 2 or self.tokens[at - 2].word != "pg_catalog":
+        if at < 2 or not _is_named(self.tokens[at - 2], ("pg_catalog",)):
             return False
         return at < 3 or self.tokens[at - 3].text != "."
 

@@ -9,6 +9,7 @@ _LISTS = {
 }
 
 FUNCTIONS = _LISTS["functions"]
+OPERATORS = _LISTS["operators"]
 BEFORE_BRACKETS = _LISTS["before_brackets"]
 OF_WRITES = _LISTS["of_writes"]
 SESSION_STATEMENTS = _LISTS["session_statements"]
