@@ -174,7 +174,9 @@ class Counts:
 
     def _add_speaking(self, agent: str, verdict: CallVerdict, speaking: Sequence[PolicyVerdict]) -> None:
         counts, tool = self.numbers, verdict.made.call.tool
-        counts[("clockless",)] += any(_asks_the_time(policy) for policy in speaking)
+        counts[("clockless",)] += any(
+            fact.entity == "context" and fact.field == "now" for policy in speaking for fact in policy.asks
+        )
         counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
         for policy in speaking:
             if policy.reason.kind == "failed":
@@ -247,10 +249,6 @@ def _open_reason(pack: Pack, finding: RuleFinding) -> str:
             case _:
                 return "unrecorded"
     return "elsewhere"
-
-
-def _asks_the_time(policy: PolicyVerdict) -> bool:
-    return any(fact.entity == "context" and fact.field == "now" for fact in policy.asks)
 
 
 def _is_contradicted(policy: PolicyVerdict) -> bool:

@@ -7,9 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from xml.etree.ElementTree import Element, SubElement, tostring
-
-from msgspec import Struct
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from bylaw import __version__
 from bylaw.audit.baseline import Gate, Standings
@@ -142,13 +140,6 @@ def _dump(record: Any) -> str:
     return json.dumps(all_visible(record), ensure_ascii=False)
 
 
-class _Suite(Struct):
-    """The encoded cases of one agent, and their number by outcome."""
-
-    cases: list[str]
-    outcomes: Counter[str]
-
-
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out`.
 
@@ -157,45 +148,38 @@ def write_junit(out: Path, target: Path, *, standings: Standings | None = None, 
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))
-    suites: dict[str, _Suite] = {}
+    root = Element("testsuites", name="bylaw audit")
+    suites: dict[str, Element] = {}
+    outcomes: dict[str, Counter[str]] = {}
     for finding in chain(calls, store.broken_rules()):
-        suite = suites.setdefault(finding.agent, _Suite([], Counter()))
+        suite = suites.get(finding.agent)
+        if suite is None:
+            suite = suites[finding.agent] = SubElement(root, "testsuite", name=visible(finding.agent or "(unnamed)"))
         outcome, message = _outcome(finding, standings, gate)
-        suite.outcomes[outcome] += 1
-        suite.cases.append(_case(finding, outcome, message))
+        outcomes.setdefault(finding.agent, Counter())[outcome] += 1
+        _case(suite, finding, outcome, message)
+    every = sum(outcomes.values(), Counter[str]())
+    for element, counts in ((root, every), *((suites[agent], counts) for agent, counts in outcomes.items())):
+        told = {"tests": counts.total(), "failures": counts["failure"], "errors": 0, "skipped": counts["skipped"]}
+        element.attrib |= {name: str(count) for name, count in told.items()} | {"time": "0"}
+    indent(root, "")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("w", encoding="utf-8", newline="\n") as junit:
-        total = sum((suite.outcomes for suite in suites.values()), Counter[str]())
-        junit.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-        junit.write(_opening("testsuites", "bylaw audit", total))
-        for agent, suite in suites.items():
-            junit.write(_opening("testsuite", agent or "(unnamed)", suite.outcomes))
-            junit.writelines(suite.cases)
-            junit.write("</testsuite>\n")
-        junit.write("</testsuites>\n")
+    target.write_bytes(tostring(root, encoding="UTF-8", xml_declaration=True) + b"\n")
     return target
 
 
-def _opening(tag: str, name: str, outcomes: Counter[str]) -> str:
-    counts = {"tests": outcomes.total(), "failures": outcomes["failure"], "errors": 0, "skipped": outcomes["skipped"]}
-    element = Element(tag, {"name": visible(name)} | {each: str(n) for each, n in counts.items()} | {"time": "0"})
-    return tostring(element, encoding="unicode").removesuffix(" />") + ">\n"
-
-
-def _case(finding: Finding, outcome: str, message: str) -> str:
-    """Return an encoded case, because XML elements of all calls would take more memory."""
+def _case(suite: Element, finding: Finding, outcome: str, message: str) -> None:
     name = visible(f"{finding.trajectory} step {finding.step}")
-    case = Element("testcase", {"classname": visible(finding.name), "name": name, "time": "0"})
+    case = SubElement(suite, "testcase", classname=visible(finding.name), name=name, time="0")
     if outcome == "skipped":
-        SubElement(case, outcome, {"message": visible(message)})
+        SubElement(case, outcome, message=visible(message))
     elif outcome == "failure":
         lines = [
             f"{charge.policy} ({charge.severity}): {charge.verdict.replace('_', '-')}: {charge.because}"
             for charge in finding.charges
         ]
-        failure = SubElement(case, outcome, {"type": finding.verdict, "message": visible(message)})
+        failure = SubElement(case, outcome, type=finding.verdict, message=visible(message))
         failure.text = visible("\n".join([*lines, f"finding {finding.id}"]))
-    return tostring(case, encoding="unicode") + "\n"
 
 
 def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, str]:

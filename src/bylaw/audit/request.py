@@ -86,16 +86,15 @@ class Shelf:
                     f"these conversations have {name} `{theirs}`, but pack `{self.name}` is for `{ours}`",
                     hint="to audit them anyway, name a variant of the pack" if self._variants else "",
                 )
-        pack = self._only if self._only is not None else self._variant_for(trajectory)
+        fitting = (
+            pack
+            for when, pack in self._variants
+            if all(getattr(trajectory, name, None) == value for name, value in when.items())
+        )
+        pack = self._only or next(fitting, self.packs[-1])
         if self.opened is not None and pack.world:
             self.opened.check(pack.name)
         return pack
-
-    def _variant_for(self, trajectory: Trajectory) -> Pack:
-        for when, pack in self._variants:
-            if all(getattr(trajectory, name, None) == value for name, value in when.items()):
-                return pack
-        return self._variants[-1][1]
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
         """Return the world for one file of runs, and its name in the given folder."""

@@ -314,13 +314,11 @@ class Judged(Struct):
             conversation = encode(whole if cover is None else cover.conversation(whole))
         over = [(call, _written(limit_row(pack, agent, call), cover)) for call in self.limited]
         name = trajectory.id if cover is None else cover.name(trajectory.id)
-        return Examined(name, calls, conversation, rules, over, self._shown_head(cover))
-
-    def _shown_head(self, cover: "Cover | None") -> Head:
-        if cover is None:
-            return self.head
-        shown = cover.conversation(ConversationRow(agent=self.head.agent, file=self.head.file))
-        return replace(self.head, agent=shown.agent, file=shown.file)
+        head = self.head
+        if cover is not None:
+            shown = cover.conversation(ConversationRow(agent=head.agent, file=head.file))
+            head = replace(head, agent=shown.agent, file=shown.file)
+        return Examined(name, calls, conversation, rules, over, head)
 
 
 def _with_tool(verdict: CallVerdict, tool: str) -> CallVerdict:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from bylaw.audit.counts import ANSWERS, Counts
 from bylaw.audit.request import Request, Shelf
 from bylaw.audit.row import FINDING_IDS, FLAGGED, SEVERITIES, JsonRecord, writable
@@ -12,7 +14,7 @@ from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.errors import RecordError
-from bylaw.facts.evidence import EvidenceCount, LookupEvidence, rate
+from bylaw.facts.evidence import EvidenceCount, rate
 from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.policy.statement import Citation
 from bylaw.text.number import counted
@@ -33,6 +35,8 @@ def summarise(
     held = _held(packs, counts)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
     tools = _by_tool(counts)
+    known = {tool for pack in packs for tool in pack.schema.tools}
+    guarded = {tool for pack in packs for tool in pack.by_tool}
     evidence = EvidenceCount()
     for each in counts.evidence.values():
         evidence.update(each)
@@ -68,9 +72,9 @@ def summarise(
         },
         "failed_guards": {name: counts.under("failed", name) for name in counts.names("failed")},
         "limits": _limits(packs, counts),
-        "evidence": [_evidence(each) for each in evidence.found()],
+        "evidence": [msgspec.structs.asdict(each) | {"cures": list(each.cures)} for each in evidence.found()],
         "outcome_from": counts.under("outcome"),
-        "unguarded_tools": [tool for tool in tools if _is_unguarded(packs, tool)],
+        "unguarded_tools": [tool for tool in tools if tool in known and tool not in guarded],
         "unknown_tools": counts.under("unknown_tool"),
         "unmapped_fields": {tool: list(counts.under("unmapped", tool)) for tool in counts.names("unmapped")},
         "untimed": numbers[("untimed",)],
@@ -250,11 +254,6 @@ def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
     return rows
 
 
-def _evidence(lookup: LookupEvidence) -> dict[str, Any]:
-    """Return how far one look-up's results could be used. `shown` is null if the pack maps no field of the tool."""
-    return {name: getattr(lookup, name) for name in LookupEvidence.__struct_fields__} | {"cures": list(lookup.cures)}
-
-
 def _changed(counts: Counts) -> list[dict[str, Any]]:
     """Return the conversations whose instructions differ from the document, by policy."""
     found: dict[tuple[str, ...], dict[str, int]] = {}
@@ -262,10 +261,6 @@ def _changed(counts: Counts) -> list[dict[str, Any]]:
         if kind == "changed":
             found.setdefault(tuple(policies), {})[agent] = count
     return [{"statements": list(names), "trajectories": found[names]} for names in sorted(found)]
-
-
-def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
-    return any(tool in pack.schema.tools for pack in packs) and not any(tool in pack.by_tool for pack in packs)
 
 
 def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:

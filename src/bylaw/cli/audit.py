@@ -25,7 +25,7 @@ from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import Count, DocumentOption, File, Folder, Name, PackOption, Word, command
 from bylaw.cli.console import open_console
 from bylaw.cli.explain import finding_lines
-from bylaw.cli.logs import GivenLogs, Logs, end_progress, open_logs, progress_line
+from bylaw.cli.logs import GivenLogs, Logs, open_logs, progress_bar
 from bylaw.cli.tables import print_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Criterion
@@ -318,7 +318,8 @@ def audit_command(
         if batch.in_shards:
             found = batch.run(request, out)
         else:
-            found = audit(request, out, progress=progress_line(opened.files))
+            with progress_bar(opened.files) as show:
+                found = audit(request, out, progress=show)
         # Write everything before printing: a reader such as `head` may close the pipe.
         if key is None and not opened.kept and not batch.update:
             write_audited(request, out)
@@ -394,7 +395,6 @@ def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Pat
 
 
 def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
-    end_progress()
     faults = list(_by_file(report.skipped))
     for fault, others in faults[:_FAULTS]:
         more = f" (and {others:,} more like it in this file)" if others else ""

@@ -4,7 +4,6 @@ Control characters in names, notes and arguments are escaped, because these come
 packs. Commands escape them as well; this file catches the rest.
 """
 
-import io
 import sys
 import textwrap
 from collections.abc import Generator, Iterable, Sequence
@@ -23,41 +22,23 @@ from bylaw.text.number import counted as counted
 from bylaw.text.visible import visible, visible_json
 
 
-class Screen(io.TextIOBase):
+class Screen:
     """A terminal that escapes control characters and text-direction marks."""
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
         """The unfiltered terminal, for a console that escapes text before it adds colours."""
 
-    @property
-    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.bare.encoding
-
-    @property
-    def errors(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.bare.errors
-
-    @property
-    def buffer(self) -> Any:
-        """The unfiltered byte stream, for exports."""
-        return self.bare.buffer
+    def __getattr__(self, name: str) -> Any:
+        """Return the terminal's own attribute. `buffer`, the unfiltered byte stream, is for exports."""
+        return getattr(self.bare, name)
 
     def write(self, text: str, /) -> int:
         self.bare.write("\t".join(map(visible, text.split("\t"))))
         return len(text)
 
-    def flush(self) -> None:
-        self.bare.flush()
-
-    def isatty(self) -> bool:
-        return self.bare.isatty()
-
-    def fileno(self) -> int:
-        return self.bare.fileno()
-
-    def writable(self) -> bool:
-        return True
+    def writelines(self, lines: Iterable[str], /) -> None:
+        self.write("".join(lines))
 
 
 def bare(file: Any) -> TextIO:
@@ -112,6 +93,12 @@ def print_json(value: Any) -> None:
 def local_time(moment: float) -> str:
     """Return a time by the user's clock."""
     return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
+
+
+def stranded(count: int) -> str:
+    """Return a warning about recent conversations that began under a pack version that is not loaded."""
+    began = f"{counted(count, 'conversation')} of the last day began"
+    return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
 
 
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeVar
 
 import click
 from msgspec import Struct
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bylaw.errors import BylawError, FormatError, UsageError
 from bylaw.text.visible import visible
@@ -183,35 +185,23 @@ def count_lines(files: Sequence[LogFile]) -> int | None:
 T = TypeVar("T")
 
 
-def progress_line(files: Sequence[LogFile]) -> Callable[[int], None] | None:
-    """Return a function that shows how many conversations were read; None if stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        return None
-    total = count_lines(files)
-    of = f" of {total:,}" if total else ""
-
-    def show(number: int) -> None:
-        if number % 100 == 99:
-            sys.stderr.write(f"\r{number + 1:,}{of} conversations")
-            sys.stderr.flush()
-
-    return show
-
-
-def end_progress() -> None:
-    """Clear the line of `progress_line`."""
-    if sys.stderr.isatty():
-        sys.stderr.write("\r" + " " * 50 + "\r")
+@contextmanager
+def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
+    """Return a function that shows on a terminal how many conversations were read, given the last one's number."""
+    console = Console(stderr=True)
+    total = count_lines(files) if console.is_terminal else None
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task("", total=total)
+        yield lambda number: shown.update(task, completed=number + 1)
 
 
 def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
     """Yield the items and, on a terminal, show their number."""
-    show = progress_line(files)
-    for number, item in enumerate(items):
-        if show is not None:
+    with progress_bar(files) as show:
+        for number, item in enumerate(items):
             show(number)
-        yield item
-    end_progress()
+            yield item
 
 
 def _is_pipe(path: Path) -> bool:

@@ -15,7 +15,7 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import EarlierPacks, File, GivenFile, Name, PackOption, command
-from bylaw.cli.console import counted, local_time
+from bylaw.cli.console import local_time, stranded
 from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.tool import Posture, Postures
@@ -94,8 +94,10 @@ def proxy_command(
             if hide and not shield.pack.reads_requests:
                 hint = "use `requested()` in a guard, as the pack `agentdojo` does"
                 raise UsageError("`--hide` needs a pack that checks calls against the user's request", hint=hint)
-            unnamed = "" if address or conversation or key_argument else UNNAMED
-            notes = (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
+            notes = [_taken_up(shield, conversation or "")]
+            notes += [stranded(count)] if (count := shield.stranded()) else []
+            notes += ["without --log, calls that need approval are refused"] if shield.log is None else []
+            notes += [] if address or conversation or key_argument else [UNNAMED]
             for note in filter(None, notes):
                 print(visible(f"bylaw: {note}"), file=sys.stderr, flush=True)
             return shield
@@ -136,20 +138,6 @@ def _taken_up(shield: Shield, name: str) -> str:
         f"resuming conversation `{name}` of {local_time(entries[-1].time)}: {events} events; earlier look-ups count. "
         "To begin a new one, choose another --conversation"
     )
-
-
-def _stranded(shield: Shield) -> str:
-    """Return a warning about recent conversations that began under a pack version that is not loaded."""
-    if not (count := shield.stranded()):
-        return ""
-    began = f"{counted(count, 'conversation')} of the last day began"
-    return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
-
-
-def _unanswerable(shield: Shield) -> str:
-    if shield.log is not None:
-        return ""
-    return "without --log, calls that need approval are refused"
 
 
 def _pair(text: str) -> tuple[str, str]:

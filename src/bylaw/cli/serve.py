@@ -14,7 +14,7 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import EarlierPacks, File, Name, Port, command
-from bylaw.cli.console import counted
+from bylaw.cli.console import stranded
 from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.text.visible import visible
@@ -203,16 +203,12 @@ def _tell(line: str) -> None:
 
 
 def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
-    """Return a warning about recent conversations that began under a pack version that is not loaded, or an empty
-    text.
-    """
+    """Return a warning about recent conversations that began under a pack version that is not loaded."""
     from bylaw.shield.shield import Shield
 
     shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]
     by_tenant = {shield.tenant: count for shield in shields if (count := shield.stranded())}
     if not by_tenant:
         return ""
-    total = sum(by_tenant.values())
     whose = ", ".join(f"{visible(tenant)}: {count}" for tenant, count in by_tenant.items())
-    began = f"{counted(total, 'conversation')} of the last day began"
-    return f"{began} under another version of the pack and cannot continue: pass that version with --earlier ({whose})"
+    return f"{stranded(sum(by_tenant.values()))} ({whose})"

@@ -55,9 +55,9 @@ class Tables:
             found = self._database.execute(text)
             return [column[0] for column in found.description or ()], found.fetchall() if found.description else []
         except self._duckdb.Error as error:
-            raise UsageError(
-                f"the query failed: {_first_lines(error)}", hint="`bylaw sql --list` shows the built-in queries"
-            ) from None
+            why = " ".join([line for line in str(error).splitlines() if line.strip()][:2])
+            hint = "`bylaw sql --list` shows the built-in queries"
+            raise UsageError(f"the query failed: {why}", hint=hint) from None
 
     def _add(self, out: Path, schema: str) -> None:
         if not has_tables(out):
@@ -111,11 +111,6 @@ def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
             return f"{listed}, executed IS NOT FALSE AND {lacks}{decides} AS counts, {criterion} AS verdict"
         case _:
             return listed
-
-
-def _first_lines(error: Exception) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:2])
 
 
 def _duckdb() -> Any:

@@ -247,7 +247,7 @@ def update(
         shards, aside = judged(job, engine, size, progress) if new else ([], {})
         earliest = datetime.now(UTC).date() - timedelta(days=keep_days) if keep_days is not None else date.min
         addition = _Addition(job, shards, aside, state)
-        left = _Left(0, 0, 0)
+        left = (0, 0, 0)
         if new or any(is_before(folder.name, earliest) for folder in (out / FOLDER / "conversations").glob("*")):
             left = _merge(addition, request, examiner, stamps | again, out, earliest)
         report = _report(state, examiner, request, [*addition.skipped, *gone], out)
@@ -255,7 +255,7 @@ def update(
             shutil.rmtree(work, ignore_errors=True)
         known = sum(file not in again and file not in changed for file in stamps)
         read = addition.end - addition.first
-        return Added(report, len(new), known, read, left.replaced, left.removed, left.expired, state.conversations)
+        return Added(report, len(new), known, read, *left, state.conversations)
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
@@ -362,14 +362,6 @@ class _Addition:
                 self.logs[winner].over.append(loser)
 
 
-class _Left(Struct, frozen=True):
-    """How many conversations were left out, and why."""
-
-    replaced: int
-    removed: int
-    expired: int
-
-
 def _merge(
     addition: _Addition,
     request: Request,
@@ -377,10 +369,10 @@ def _merge(
     stamps: dict[LogFile, tuple[int, str]],
     out: Path,
     earliest: date,
-) -> _Left:
+) -> tuple[int, int, int]:
     """Write the tables: link unchanged files and add the files of this run.
 
-    Conversations before the `earliest` day are left out.
+    Conversations before the `earliest` day are left out. Return how many were replaced, removed and expired.
     """
     pa, pc = arrow(), arrow("compute")
     state, before = addition.state, out / FOLDER
@@ -417,7 +409,7 @@ def _merge(
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
     commit(made, out)
-    return _Left(len(replaced), len(others) - len(replaced), len(dropped) - len(others))
+    return len(replaced), len(others) - len(replaced), len(dropped) - len(others)
 
 
 def _sorted(ordinals: Any) -> Any:
@@ -432,7 +424,8 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
     pa, pc, state = arrow(), arrow("compute"), addition.state
     for night in state.nights:
         gone = between(dropped, night.first, night.end)
-        file, target = before / _counts_file(night.number), made / _counts_file(night.number)
+        name = f"counts-{night.number:05}.parquet"
+        file, target = before / name, made / name
         # A run without remaining conversations has no file.
         if file.is_file():
             keep_rows(file, gone, target=target)
@@ -441,7 +434,7 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
             night.counts = _without(examiner, night.counts, _counts_of(file, gone), target)
     gone = between(dropped, addition.first, addition.end)
     state.begin_night(addition.end - addition.first - len(gone), addition.end, {})
-    target = made / _counts_file(state.nights[-1].number)
+    target = made / f"counts-{state.nights[-1].number:05}.parquet"
     left_out: list[Any] = []
     with arrow("parquet").ParquetWriter(target, counts_schema(), **WRITTEN) as out:
         for part in addition.parts:
@@ -486,11 +479,6 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
                     times += (pc.min(batch[0]).as_py(), pc.max(batch[1]).as_py())
     examiner.counts.times = [min(times), max(times)] if times else []
     return examiner.counts.record()
-
-
-def _counts_file(number: int) -> str:
-    """Return the file with the counts of each conversation of a run."""
-    return f"counts-{number:05}.parquet"
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
         words.of(finding["tool"]),
         {True: 1, False: 0, None: -1}[finding["executed"]],
         words.of(finding["verdict"]),
-        words.of(_gravest_severity(judged)),
+        words.of(min((str(each.get("severity", "")) for each in judged), key=rank, default="")),
         [words.of(policy["id"]) for policy in judged],
         [list(map(words.of, fact)) for fact in distinct],
         words.of(cut(next((entry["because"] for entry in (*gravest, finding) if entry["because"]), ""), 300)),
@@ -234,11 +234,6 @@ def _sought(judged: list[JsonRecord]) -> str:
     for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
         parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
     return cut(" ".join(dict.fromkeys(part for part in parts if part)), 300)
-
-
-def _gravest_severity(judged: list[JsonRecord]) -> str:
-    severities = [str(policy.get("severity", "")) for policy in judged]
-    return min(severities, key=lambda word: rank(word), default="")
 
 
 def _lookup(fact: JsonRecord) -> str:
