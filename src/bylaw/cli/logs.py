@@ -16,6 +16,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from bylaw.cli.console import bare
 from bylaw.errors import BylawError, FormatError, UsageError
 from bylaw.text.visible import visible
 from bylaw.trace import Identities, Trajectory, read
@@ -188,7 +189,7 @@ T = TypeVar("T")
 @contextmanager
 def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
     """Return a function that shows on a terminal how many conversations were read, given the last one's number."""
-    console = Console(stderr=True)
+    console = Console(file=bare(sys.stderr))
     total = count_lines(files) if console.is_terminal else None
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
