@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw import Shield
+from bylaw import Shield, verdicts
 from tests.packs import made
 
 ROOT = """tools:
@@ -152,3 +152,15 @@ def test_sql_that_hides_what_it_reads_or_changes(query: str) -> None:
 def test_sql_in_other_arguments_is_not_passed_over(tool: str, arguments: dict[str, Any]) -> None:
     with Shield("sql-analyst") as shield, shield.session("c") as session:
         assert session.decide(tool, arguments).answer != "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ls src\u2026", "ls src...", "ls a [truncated]", "cat a [... 1200 characters omitted]", "ls \ufffd", "ls ... "],
+)
+def test_a_command_that_a_log_has_cut_short_may_have_done_anything(command: str) -> None:
+    with Shield(made(PACK)) as shield, shield.session("c") as session:
+        assert session.decide("bash", {"command": "ls src/[a-c]* ./..."}).answer == "allow"
+        session.result("a")
+        assert session.decide("bash", {"command": command}).answer == "ask"
+        assert [each.determined for each in verdicts(shield.pack, session.trajectory()).calls][-1] == "inconclusive"

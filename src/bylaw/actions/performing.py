@@ -4,6 +4,7 @@ Live and in an audit, this happens where a call enters judgement. An action's pa
 call's own arguments, read by a suitable reader, or the page shown last.
 """
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -22,6 +23,11 @@ _OF_PAGES = frozenset(
     ("key", "keys", "text", "submit", "slowly", "delay", "button", "modifiers", "doubleClick", "values", "fields")
 )
 """Arguments of a call on a page whose meaning is known."""
+_CUT = re.compile(
+    r"[\u2026\ufffd]|[\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0]{2}|(?:(?<![/.])\.{3,}|\[[^\[\]]*[A-Za-z]{5}[^\[\]]*\]"
+    r"|<[^<>]*[A-Za-z]{4}[^<>]*>)\s*$"
+)
+"""Where a log has shortened or masked a text: a mark at the end, or masking characters. `./...` is none."""
 MOST = 50
 """The maximum number of actions in a call."""
 LONGEST = 200
@@ -313,6 +319,8 @@ class _Resolving:
         for text in values:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not a text")
+            if _CUT.search(text):
+                raise NotTaken(f"argument `{terms.argument}` may be cut short, and its rest may do anything")
             for found, words in _found(terms, text):
                 yield Part(terms.kind, terms.argument, found, words, is_moved=self._is_moved)
 
