@@ -1,9 +1,9 @@
-"""AgentDojo under packs drafted from tool catalogues, beside the packs written by hand: the same runs and answers.
+"""Compares packs drafted from AgentDojo's tool catalogues with packs written by hand, on the same runs and answers.
 
     python lab/benchmarks/agentdojo_drafted.py ../shared/data/agentdojo/runs/*.jsonl.gz
 
-The catalogues have the names, descriptions and parameters of the tools in the packs written by hand, and nothing of
-what these say about effects and trust. Readers answered one question about each catalogue.
+The catalogues contain the names, descriptions and parameters of the tools, but no effects and no trust. Readers
+answered one question about each catalogue.
 """
 
 import json
@@ -23,7 +23,7 @@ SETTINGS = ("question, follows", LOOK)
 
 
 def catalogue(pack: Pack) -> str:
-    """The tools of a pack as function definitions."""
+    """Return the tools of a pack as function definitions."""
     return json.dumps(
         [
             {

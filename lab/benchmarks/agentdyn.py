@@ -1,10 +1,10 @@
-"""AgentDyn's shopping suite: Bylaw on the recorded runs, beside other defences on runs of their own.
+"""Compares Bylaw with other defences on AgentDyn's shopping suite.
 
     python lab/benchmarks/agentdyn.py ../shared/data/agentdyn [--page FILE]
 
-The pack is drafted from the suite's `tools.json`. Answers of readers, about the catalogue, requests and calls, are in
-`lab/benchmarks/recorded/agentdyn`. Bylaw decides on each call of a recorded run; a good run of which one call is held
-counts as lost. The other defences were recorded while they ran, by the suite's authors.
+The pack is drafted from the suite's `tools.json`. `lab/benchmarks/recorded/agentdyn` contains readers' answers about
+the catalogue, the requests and the calls. Bylaw decides each call of a recorded run. A good run with a blocked call
+counts as lost. The suite's authors recorded the other defences in runs of their own.
 """
 
 import argparse
@@ -47,11 +47,11 @@ NAMES = {
     LOOK: "Bylaw, question and second look",
 }
 DEVELOPED = ("gpt-4o", "gemini-2.5-pro", "gpt-5-mini", "Meta-SecAlign-70B")
-"""The four models whose runs were in view while the questions were worded."""
+"""The four models whose runs we saw while we worded the questions."""
 
 
 def share(part: int, whole: int) -> str:
-    """A count with its 95 % Wilson interval."""
+    """Return a count with its 95 % Wilson interval."""
     if not whole:
         return "-"
     low, high = wilson(part, whole)
@@ -59,7 +59,9 @@ def share(part: int, whole: int) -> str:
 
 
 def measured(data: Path, folder: Path) -> tuple[list[Measured], float, Counter[Outcome]]:
-    """Every setting over the undefended runs, the tokens of a question about a request, runs that lack an answer."""
+    """Return the results of every setting on the undefended runs, the tokens per question, and the runs without an
+    answer.
+    """
     files = [*sorted((data / "runs").glob("*.jsonl.gz")), data / "peers" / "gpt-4o-mini-2024-07-18.jsonl.gz"]
     runs = read_runs(files)
     pack = suite_pack(data / "tools.json", folder / "pack", runs, open_chat(f"batch:{ANSWERS / 'catalogue'}"))
@@ -78,7 +80,7 @@ def measured(data: Path, folder: Path) -> tuple[list[Measured], float, Counter[O
 
 
 def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
-    """The counts of each model, those of the four together first."""
+    """Yield the counts of each model, after the sums over the four models."""
     whole = Tally()
     for pipeline, tally in found.pipelines.items():
         if SHOWN[pipeline] in DEVELOPED:
@@ -95,7 +97,7 @@ def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
 
 
 def models(found: Measured) -> Iterator[str]:
-    """Attacks stopped and good runs blocked, per model."""
+    """Return attacks stopped and good runs blocked, per model."""
     yield "| model | attacks stopped | of those that a call carries out | good runs blocked | second looks a good run |"
     yield "|---|---|---|---|---|"
     for model, tally in by_model(found):
@@ -106,7 +108,7 @@ def models(found: Measured) -> Iterator[str]:
 
 
 def defences(data: Path, found: Sequence[Measured]) -> Iterator[str]:
-    """The defences side by side: what gets through, and what is done."""
+    """Return a table of the defences: attacks that succeed and tasks that are done."""
     yield "| model | defence | attacks that succeed | user tasks done | cost |"
     yield "|---|---|---|---|---|"
     for model in ("gpt-4o", "gpt-4o-mini"):
@@ -126,7 +128,7 @@ def defences(data: Path, found: Sequence[Measured]) -> Iterator[str]:
 
 
 def _peer(file: Path) -> tuple[str, str, str]:
-    """What was recorded of a defence: attacks that succeed, user tasks done, what a run took."""
+    """Return the recorded results of a defence: successful attacks, completed user tasks, and the cost of a run."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         runs: list[Mapping[str, Any]] = [json.loads(line) for line in lines]
     attacks = [run for run in runs if run["attack_type"] and "security" in run]

@@ -1,4 +1,4 @@
-"""Hold the gold actions of the verified tasks to the airline's guards, applied in order to the database.
+"""Checks the gold actions of the verified tasks with the airline's guards, applied in order to the database.
 
 python lab/benchmarks/airline_gold.py ../shared/data/tau-airline
 """
@@ -20,7 +20,7 @@ from bylaw.trace import Call, Result
 
 
 class GoldVerdict(NamedTuple):
-    """What the world half of one policy says of one gold write."""
+    """The world half of one policy's judgement on one gold write."""
 
     task: str
     tool: str
@@ -30,7 +30,7 @@ class GoldVerdict(NamedTuple):
 
 
 def exceptions() -> dict[tuple[str, str], str]:
-    """Gold actions that break the written policy, by task and policy, with the line they break and why."""
+    """Gold actions that violate the written policy, by task and policy, with the violated line and the reason."""
     return {
         (
             "33",
@@ -42,7 +42,7 @@ def exceptions() -> dict[tuple[str, str], str]:
 
 
 def settle_gold(pack: Pack, base: AirlineWorld, task: Task) -> list[CallVerdict]:
-    """The verdicts on a task's gold writes, each applied before the next."""
+    """Return the verdicts on a task's gold writes. Each write is applied before the next is judged."""
     world, session = base.fork(), Session(pack, world=base)
     for turn, action in enumerate(task.actions):
         call = Call(action.name, action.arguments, turn=turn)
@@ -57,7 +57,7 @@ def settle_gold(pack: Pack, base: AirlineWorld, task: Task) -> list[CallVerdict]
 
 
 def judge_gold(data: Path) -> list[GoldVerdict]:
-    """Every policy's word on every gold write of the verified tasks."""
+    """Return every policy's judgement on every gold write of the verified tasks."""
     pack = load_pack("tau-airline/tau2")
     base = open_world(data).named("tau2")["db.json"]
     return list(_judged(pack, base, data))

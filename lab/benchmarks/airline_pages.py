@@ -15,8 +15,7 @@ PAPER = (
     ("Qwen2.5-72b", 0.611, 0.207, 144, 0.061, 0.084),
     ("Kimi-K2.5", 0.270, 0.195, 97, 0.070, 0.144),
 )
-"""Table 2 of Rabinovich et al.: failure, violation, conversations that write, near-miss of all and of those that "
-"write."""
+"""The columns of Table 2 of Rabinovich et al.: failures, violations, conversations with writes, and near-misses."""
 CRITERIA = ("strict", "determined")
 FEES = ("bags-fee", "book-bags-fee")
 DUE = re.compile(r"(\d+) of \d+ bags are to be paid, not (\d+)")
@@ -24,24 +23,24 @@ Rows = Sequence[Sequence[object]]
 
 
 def percent(value: float | None) -> str:
-    """A share as the page prints it."""
+    """Return a share in the format of the page."""
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def share(rate: Mapping[str, Any]) -> str:
-    """A rate with its count and interval."""
+    """Return a rate with its count and interval."""
     if rate["value"] is None:
         return "-"
     return f"{percent(rate['value'])} [{100 * rate['low']:.0f}-{100 * rate['high']:.0f}] ({rate['count']}/{rate['of']})"
 
 
 def rows_of_agents(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The agents, those under a changed policy last."""
+    """Return the agents. Agents with a changed policy come last."""
     return sorted(summary["agents"], key=lambda row: ("(" in row["agent"], row["agent"]))
 
 
 def agreement_table(file: Path) -> list[dict[str, str]]:
-    """What a reader said of the calls that were drawn; empty until somebody has read them."""
+    """Return readers' answers about the drawn calls; empty if nobody has read them."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -49,18 +48,18 @@ def agreement_table(file: Path) -> list[dict[str, str]]:
 
 
 def executed(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The calls the tool accepted, of the tools the pack knows."""
+    """Return the calls that the tool accepted, of the tools that the pack knows."""
     return [call for call in calls if call["executed"] is not False and call["policies"]]
 
 
 class Page:
-    """Collects the page, section by section."""
+    """Builds the page, section by section."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def text(self) -> str:
-        """The whole page."""
+        """Return the whole page."""
         return "\n".join(self.lines).rstrip() + "\n"
 
     def say(self, *paragraphs: str) -> None:
@@ -332,7 +331,7 @@ class Page:
 
 
 def reason(policy: Mapping[str, Any]) -> str:
-    """Why a policy speaks against a call, in one line."""
+    """Return in one line why a policy denies a call."""
     missing = [f"{m['entity']}[{', '.join(m['key'] or ['?'])}].{m['field']}" for m in policy["missing"]]
     if policy["strict"] == "violation":
         return f"{policy['id']}: {policy['because']}"

@@ -1,8 +1,8 @@
-"""Replay every recorded tool call on the airline's world and compare the results.
+"""Replays every recorded tool call on the airline's world and compares the results.
 
     python lab/benchmarks/airline_replay.py ../shared/data/tau-airline
 
-Equal means: equal as data where the recorded result is JSON, equal as text otherwise.
+If the recorded result is JSON, it is compared as data, otherwise as text.
 """
 
 import sys
@@ -19,7 +19,7 @@ from bylaw.trace import Call, Result, Trajectory, read
 
 
 def differences(trajectory: Trajectory, world: AirlineWorld) -> Iterator[tuple[Call, Any, Any]]:
-    """Every recorded result in order: the call, what was recorded, and what the world answers."""
+    """Yield every recorded result in order, with its call and the world's result."""
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Call) and step in results and not event.fault:
@@ -28,13 +28,13 @@ def differences(trajectory: Trajectory, world: AirlineWorld) -> Iterator[tuple[C
 
 
 def equal(recorded: Result, answer: Any) -> bool:
-    """Whether the recorded result says the same as the answer."""
+    """Whether the recorded result equals the world's."""
     text = recorded.content if isinstance(recorded.content, str) else bytes(recorded.content).decode()
     return text == answer if isinstance(answer, str) else recorded.value() == answer
 
 
 def replay(folder: Path) -> int:
-    """Replay the runs below `folder` and print how many results come out equal."""
+    """Replay the runs in `folder` and print how many results are equal."""
     worlds = open_world(folder)
     total, same, conversations, started = 0, 0, 0, time.perf_counter()
     by_tool: Counter[str] = Counter()

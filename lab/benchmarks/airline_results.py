@@ -1,11 +1,11 @@
-"""Audit every airline run and write the results page.
+"""Audits every airline run and writes the results page.
 
     python lab/benchmarks/airline_results.py ../shared/data/tau-airline [--out OUT] [--page FILE]
 
-One command: it audits the runs of both generations against their databases, takes outcomes from the verified gold
-actions, checks the gold actions themselves, replays every recorded call, times it all, and writes the page. The table
-of agreement is read from `lab/results/tau-airline-agreement.csv`, which a reader fills in after reading what
-`lab/benchmarks/airline_draw.py` prints.
+The command audits the runs of both benchmarks with their databases and takes outcomes from the verified gold actions.
+It also checks the gold actions, replays every recorded call, and measures the time. The table of agreement comes from
+`lab/results/tau-airline-agreement.csv`. A reader fills in this file after reading the output of
+`lab/benchmarks/airline_draw.py`.
 """
 
 import argparse
@@ -29,12 +29,12 @@ TASKS = "tau2/tasks-verified.json"
 
 
 def run_files(data: Path) -> list[Path]:
-    """The files of runs, first generation first."""
+    """Return the files of runs, tau-bench before tau2-bench."""
     return [*sorted(data.glob("tau1/runs/*.json*")), *sorted(data.glob("tau2/runs/*.json*"))]
 
 
 def conversations(files: list[Path]) -> Iterator[tuple[str, Path, Trajectory]]:
-    """Every conversation under the name the audit gives it."""
+    """Yield every conversation with the name that the audit gives it."""
     identities = Identities()
     for file in files:
         for trajectory in read(file):
@@ -43,7 +43,7 @@ def conversations(files: list[Path]) -> Iterator[tuple[str, Path, Trajectory]]:
 
 
 def outcomes(data: Path) -> tuple[dict[str, dict[str, bool | None]], tuple[int, int]]:
-    """Per conversation the three outcomes, and how many of all recorded results the world gives back."""
+    """Return the three outcomes of each conversation, and how many recorded results the world reproduces."""
     worlds, tasks = open_world(data), open_tasks(data / TASKS)
     found: dict[str, dict[str, bool | None]] = {}
     same = total = 0
@@ -63,7 +63,7 @@ def outcomes(data: Path) -> tuple[dict[str, dict[str, bool | None]], tuple[int, 
 
 
 def speed(data: Path) -> dict[str, float]:
-    """CPU seconds of the whole audit with and without a world, and of json.loads on the same bytes."""
+    """Return the CPU seconds of the whole audit with and without a world, and of `json.loads` on the same bytes."""
     with TemporaryDirectory() as folder:
         plain: list[Path] = []
         for number, file in enumerate(run_files(data)):

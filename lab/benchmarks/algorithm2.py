@@ -1,12 +1,13 @@
-"""ShieldAgent's Algorithm 2 on the rules of two handbooks, with both embedders: rules, predicates, vagueness by round.
+"""Runs ShieldAgent's Algorithm 2 on the rules of two handbooks, with both embedders.
 
     python lab/benchmarks/algorithm2.py                      # from the recorded answers
     python lab/benchmarks/algorithm2.py --page lab/results/pages/structure.md
-    python lab/benchmarks/algorithm2.py --ask DIR            # write what is not answered yet, as a batch
+    python lab/benchmarks/algorithm2.py --ask DIR            # write unanswered requests as a batch
 
-The first rules were drawn up from the handbooks one sentence at a time. Each handbook is optimised by itself, as the
-paper does with its policies. A model says whether a rule is verifiable, mends it, and says which predicates mean the
-same; what it says counts only where every conversation of a rule still comes out as its sentence says.
+The report has rules, predicates and vagueness by round. The first rules were derived from the handbooks, one sentence
+at a time. As in the paper, each handbook is optimised separately. A model says whether a rule is verifiable, rewrites
+it, and says which predicates have the same meaning. Its answer counts only if every conversation of the rule still has
+the expected result.
 """
 
 import argparse
@@ -37,12 +38,12 @@ HANDBOOKS = ("hotel", "helpdesk")
 EMBEDDERS = (HASHED, WORDLLAMA)
 RECORDED = HERE / "recorded" / "algorithm2"
 BUDGET = 120
-"""Refinements of one handbook: more than it takes."""
+"""The maximum number of refinements of one handbook. It is never reached."""
 NOW = "2025-05-01T10:00:00"
 
 
 class Handbook(Struct, frozen=True):
-    """A handbook's first rules, and what tries them."""
+    """A handbook's first rules and their test conversations."""
 
     bench: Bench
     drafts: tuple[Draft, ...]
@@ -50,7 +51,7 @@ class Handbook(Struct, frozen=True):
 
 
 def read_handbook(name: str) -> Handbook:
-    """The handbook of this name; AssertionError where a rule rests on a sentence that it does not have."""
+    """Return the handbook with a name. Raises AssertionError if a rule quotes a sentence that it lacks."""
     folder = HERE / "handbooks" / name
     text = (folder / "policy.md").read_text(encoding="utf-8")
     cards = read_tools([str(folder / "tools.json")])
@@ -71,7 +72,7 @@ def read_handbook(name: str) -> Handbook:
 
 
 def main() -> int:
-    """Run what the answers allow, and tell the rest."""
+    """Run as far as the answers allow, and report the rest."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ask", type=Path, metavar="DIR")
     parser.add_argument("--page", type=Path, metavar="FILE")
@@ -119,13 +120,13 @@ def main() -> int:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Markdown's table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def steps_table(steps: Sequence[Step]) -> str:
-    """What each step left."""
+    """Return a table with the result of each step."""
     head = ("round", "step", "rules", "predicates", "vagueness (Eq. 3)", "called vague, 0-10", "changed", "not taken")
     rows = [
         (s.iteration, s.stage, s.rules, s.predicates, f"{s.vagueness:.3f}", s.judged, s.changed, s.refused)
@@ -135,7 +136,7 @@ def steps_table(steps: Sequence[Step]) -> str:
 
 
 def ranks_table(books: Mapping[str, Handbook], found: Mapping[tuple[str, str], Refined]) -> str:
-    """How well Eq. 3 ranks the first rules as those who read them did, by each embedder."""
+    """Return how well Eq. 3 ranks the first rules as readers did, for each embedder."""
     rows: list[list[str]] = []
     for embedder in EMBEDDERS:
         pairs: list[tuple[float, float]] = []
@@ -154,7 +155,7 @@ def ranks_table(books: Mapping[str, Handbook], found: Mapping[tuple[str, str], R
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> str:
-    """Spearman's rank correlation, with its 95 % interval by Fisher's transformation."""
+    """Return Spearman's rank correlation with its 95 % interval by Fisher's transformation."""
     one, other = (ranks([pair[side] for pair in pairs]) for side in (0, 1))
     middle = (len(pairs) + 1) / 2
     both = sum((a - middle) * (b - middle) for a, b in zip(one, other, strict=True))
@@ -165,7 +166,7 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> str:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """The rank of each value; equal ones share the middle of theirs."""
+    """Return the rank of each value. Equal values share the middle of their ranks."""
     return [sum(other < value for other in values) + (1 + values.count(value)) / 2 for value in values]
 
 

@@ -1,4 +1,4 @@
-"""The published figures on alignment, counted from the stored logs of the runs.
+"""Computes the published figures on alignment from the stored logs of the runs.
 
 uv run python lab/benchmarks/align_page.py     # writes lab/results/pages/align.md
 """
@@ -20,19 +20,19 @@ ROUNDS = 2000
 
 
 class Model(NamedTuple):
-    """One model of a run, as it was played on the test tasks."""
+    """The results of one model of a run on the test tasks."""
 
     run: int
     name: str
     policy: str = "none"
-    """Where the handbook is: in the prompt (`context`) or nowhere."""
+    """Where the handbook is: in the prompt (`context`) or nowhere (`none`)."""
 
     @property
     def summary(self) -> dict[str, Any]:
         return json.loads((LOGS / f"run{self.run}" / f"{self.name}.json").read_text())[self.policy]
 
     def shielded(self) -> "Model":
-        """The same model under a shield that shows it missing look-ups."""
+        """Return the results of the same model with a shield that shows missing look-ups."""
         return self._replace(name=f"shield_show-{self.name}")
 
 
@@ -44,12 +44,12 @@ LAST = {
     "stage 2, handbook in the prompt": Model(14, "reads-3", "context"),
     "stage 2 without stage 1": Model(14, "alone-3"),
 }
-"""All models of the last run that was played under a shield."""
+"""Return all models of the last run that were also tested with a shield."""
 
 
 @cache
 def tasks(model: Model) -> dict[str, list[dict[str, Any]]]:
-    """The outcomes of the test tasks by cluster: a pair of twins is one cluster."""
+    """Return the outcomes of the test tasks by cluster. The two tasks of a pair are one cluster."""
     path = LOGS / f"run{model.run}" / f"{model.name}.{model.policy}.tasks.jsonl.gz"
     found: dict[str, list[dict[str, Any]]] = {}
     for line in gzip.decompress(path.read_bytes()).splitlines():
@@ -59,22 +59,22 @@ def tasks(model: Model) -> dict[str, list[dict[str, Any]]]:
 
 
 def count(models: Sequence[Model], what: str) -> int:
-    """Writes, near-misses or violations of some models together."""
+    """Return the writes, near-misses or violations of several models together."""
     return sum(task[what] for model in models for cluster in tasks(model).values() for task in cluster)
 
 
 def passed(model: Model) -> str:
-    """pass@1 in percent."""
+    """Return pass@1 in percent."""
     return f"{100 * model.summary['passed']['mean']:.1f}"
 
 
 def difference(ones: Sequence[Model], others: Sequence[Model]) -> str:
-    """pass@1 of some trainings less that of others, in points."""
+    """Return the difference in pass@1 between two groups of trainings, in points."""
     return interval(ones, others, "success", "", lambda one, other: 100 * (one - other), "+.1f")
 
 
 def share(ones: Sequence[Model], others: Sequence[Model], what: str) -> str:
-    """The rate of violations or near-misses per write, as a share of that of others."""
+    """Return the ratio between two groups' rates of violations or near-misses per write."""
     return interval(ones, others, what, "writes", lambda one, other: one / other if other else 0.0, ".2f")
 
 
@@ -86,7 +86,7 @@ def interval(
     compare: Callable[[float, float], float],
     form: str,
 ) -> str:
-    """A comparison of two rates with the middle 95 % of paired bootstrap rounds over trainings and clusters."""
+    """Return a comparison of two rates, with the middle 95 % of paired bootstrap rounds over trainings and clusters."""
     pairs = [(column(one, hits, of), column(other, hits, of)) for one, other in zip(ones, others, strict=True)]
     names = list(pairs[0][0])
     rng = random.Random(0)
@@ -104,7 +104,7 @@ def interval(
 
 
 def column(model: Model, hits: str, of: str) -> dict[str, tuple[float, float]]:
-    """By cluster, how often something happened and of how many; of the tasks if `of` is empty."""
+    """Return counts by cluster: how often an event happened, and out of how many. Out of tasks if `of` is empty."""
     return {
         name: (float(sum(task[hits] for task in cluster)), float(sum(task[of] if of else 1 for task in cluster)))
         for name, cluster in tasks(model).items()
@@ -112,12 +112,12 @@ def column(model: Model, hits: str, of: str) -> dict[str, tuple[float, float]]:
 
 
 def arm(name: str, places: Sequence[tuple[int, int]]) -> list[Model]:
-    """The trainings of one recipe."""
+    """Return the trainings of one recipe."""
     return [Model(run, f"{name}-{seed}") for run, seed in places]
 
 
 def page() -> str:
-    """The page, from the logs."""
+    """Return the page."""
     plain, worked = arm("stage2", WORKED), arm("worked", WORKED)
     control, checked = arm("stage2", CHECKED), arm("checked", CHECKED)
     last = list(LAST.values())
@@ -160,17 +160,17 @@ def page() -> str:
 
 
 def listed(models: Sequence[Model]) -> str:
-    """pass@1 of each training."""
+    """Return pass@1 of each training."""
     return ", ".join(map(passed, models))
 
 
 def rate(models: Sequence[Model], what: str) -> str:
-    """How many of all writes, of all trainings together."""
+    """Return a count out of all writes of all trainings."""
     return f"{count(models, what)} of {count(models, 'writes'):,}"
 
 
 def shield_row(model: Model) -> str:
-    """One model without and with the shield."""
+    """Return one model's results without and with the shield."""
     held = model.shielded()
     cells = [passed(model), passed(held), f"{count([model], 'writes'):,}"]
     cells += [str(count([model], what)) for what in ("violations", "near_misses")]

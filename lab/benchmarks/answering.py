@@ -1,10 +1,11 @@
-"""Predicates that code cannot settle, answered by a model under each kind of memory, beside the paper's baselines.
+"""Measures a model's answers to predicates that code cannot decide, with each kind of memory, next to baselines.
 
     uv run python lab/benchmarks/answering.py [FOLDER] [--airline-answers DIR] [--page lab/results/pages/answering.md]
     uv run python lab/benchmarks/answering.py [FOLDER] --ask FILE     the questions that still need an answer
 
-FOLDER holds the airline's runs (`tau1/runs`, `tau2/runs`); without it there is the clinic alone. Answers are read from
-`lab/benchmarks/answers/recorded` (clinic) and, since they quote recorded conversations, a folder of your own (airline).
+FOLDER contains the airline's runs (`tau1/runs`, `tau2/runs`). Without it, only the clinic is measured. The clinic's
+answers are in `lab/benchmarks/answers/recorded`. The airline's answers quote recorded conversations, so they are in a
+folder of your own.
 """
 
 import argparse
@@ -41,7 +42,7 @@ WHO = "the first answer counted, and none was changed"
 
 
 class Direct(Struct, frozen=True):
-    """What the direct prompt answers."""
+    """The answer to the direct prompt."""
 
     safe: bool
     violated: tuple[str, ...] = ()
@@ -49,21 +50,21 @@ class Direct(Struct, frozen=True):
 
 
 class Broken(Struct, frozen=True):
-    """What is answered for one rule."""
+    """The answer about one rule."""
 
     violated: bool
     because: str = ""
 
 
 class Asked:
-    """Recorded answers in the place of a model; what is missing is noted."""
+    """Recorded answers in place of a model. Records which answers are missing."""
 
     def __init__(self, recordings: Sequence[Recordings]) -> None:
         self._recordings = recordings
         self.missing: dict[str, Request] = {}
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers, where all were recorded."""
+        """Return the answers if all of them were recorded."""
         found = [next(filter(None, (each.find(request) for each in self._recordings)), None) for request in requests]
         for request, answer in zip(requests, found, strict=True):
             if answer is None:
@@ -74,15 +75,15 @@ class Asked:
 
 
 class Filling(Plans):
-    """A memory that only takes in."""
+    """A memory that can only be written."""
 
     def like(self, about: str) -> list[tuple[float, Remembered]]:
-        """Nothing yet."""
+        """Return nothing."""
         return []
 
 
 def opened(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> Answerer:
-    """Who answers under one kind of memory; the long one has been filled by an earlier pass over the same calls."""
+    """Return an answerer with one kind of memory. The long memory was filled by an earlier pass over the same calls."""
     if memory != "long":
         return Answerer(chat, remembers=memory == "short")
     with tempfile.TemporaryDirectory(prefix="bylaw-answers-") as folder:
@@ -95,7 +96,7 @@ def opened(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: s
 
 
 def settle(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Settled]:
-    """Every predicate of every call, in order, under one kind of memory."""
+    """Answer every predicate of every call, in order, with one kind of memory."""
     answerer = opened(sites, packs, chat, memory)
     found: list[Settled] = []
     for site in sites:
@@ -108,7 +109,7 @@ def settle(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: s
 
 
 def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Ruled]:
-    """The shield's own decision by the rules, with the pipeline passed in."""
+    """Return the shield's decision by the rules, using the given pipeline."""
     answerer = opened(sites, packs, chat, memory)
     found: list[Ruled] = []
     for site in sites:
@@ -125,7 +126,7 @@ def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory
 
 
 def by_direct(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> list[Ruled]:
-    """The whole policy and the whole conversation in one question."""
+    """Ask one question with the whole policy and the whole conversation."""
     found: list[Ruled] = []
     for site in sites:
         policy = "\n".join(f"- {name}: {text}" for name, text in sentences(packs[site.domain]).items())
@@ -135,7 +136,7 @@ def by_direct(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> lis
 
 
 def by_traversal(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> list[Ruled]:
-    """Each rule in a question of its own; stopped once one is said to be broken."""
+    """Ask one question per rule. Stop when a rule is broken."""
     found: list[Ruled] = []
     for site in sites:
         rules = sentences(packs[site.domain])
@@ -148,7 +149,7 @@ def by_traversal(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> 
 
 
 def sentences(pack: Pack) -> dict[str, str]:
-    """The policy of this measurement: what its rules enforce, in the document's words, or the pack's own."""
+    """Return the policy for this measurement: the sentences that its rules enforce, or those of the pack."""
     found: dict[str, str] = {}
     for rule in pack.book.rules:
         if rule.weight:
@@ -177,7 +178,7 @@ def _asked(chat: Asked, prompt: str, given: dict[str, str], shape: type[Shape]) 
 
 
 def everything(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked) -> "Results":
-    """All that is measured, on the same calls and the same answers."""
+    """Measure everything on the same calls and the same answers."""
     settled = {memory: settle(sites, packs, chat, memory) for memory in MEMORIES}
     ruled = {
         GUARDS[0]: [Ruled(site, False, frozenset(), 0) for site in sites],
@@ -190,7 +191,7 @@ def everything(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked) -> "R
 
 
 def main() -> int:
-    """Print the page or write it; or write down what still has to be asked."""
+    """Print or write the page, or write the questions without an answer."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("folder", type=Path, nargs="?")
     arguments.add_argument("--airline-answers", type=Path, default=Path("airline-answers"))
@@ -218,7 +219,7 @@ def main() -> int:
 
 
 def ask_and_take(sites: list[Site], packs: dict[str, Pack], folders: dict[str, Path], given: argparse.Namespace) -> int:
-    """Record answers, and write down what is still missing."""
+    """Record answers, and write the questions without an answer."""
     missing = missing_requests(sites, packs, folders)
     for file in given.take:
         for domain, requests in missing.items():
@@ -253,7 +254,7 @@ PER_PAGE, PAGE_SIZE = 40, 60_000
 def missing_requests(
     sites: Sequence[Site], packs: dict[str, Pack], folders: dict[str, Path]
 ) -> dict[str, dict[str, Request]]:
-    """What has no recorded answer, by domain: the clinic's comes first and does not hang on the airline's."""
+    """Return the predicates without a recorded answer, the clinic's first. They do not depend on the airline's."""
     found: dict[str, dict[str, Request]] = {}
     for domains in (("clinic",), ("clinic", "airline")):
         mine = [site for site in sites if site.domain in domains]

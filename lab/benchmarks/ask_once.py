@@ -1,11 +1,12 @@
-"""How often a customer is asked: four scripted agents on two desks, with the shield and without, over five ways.
+"""Counts how often agents ask a customer: four scripted agents at two desks, with and without the shield, on five ways.
 
     uv run python lab/benchmarks/ask_once.py [WAY...] [--count 2] [--folder DIR]
 
-The agents call at once, look up first, ask in their own words, or follow `Shield.instructions()`. With the shield, the
-last needs no more messages of the customer than without it, the others at most one more in each conversation; every
-task is completed as before; and no write runs without a yes. LangGraph and the OpenAI Agents SDK have environments of
-their own, as in `lanes.py`. Status 1 if the target is missed.
+A way is how an agent reaches its tools. One agent calls at once, one looks up first, one asks in its own words, and one
+follows `Shield.instructions()`. With the shield, the last agent must need no more customer messages than without it,
+and each other agent at most one more per conversation. Every task must be completed, and no write may run without a
+yes. LangGraph and the OpenAI Agents SDK have their own environments, as in `lanes.py`. The exit status is 1 if the
+target is missed.
 """
 
 import argparse
@@ -30,7 +31,7 @@ HEAD = ("way", "desk", "agent", "tasks", "messages", "shielded", "most more", "d
 
 
 def talk_of(way: str) -> Any:
-    """What opens a conversation in a way; frameworks are imported where they are installed."""
+    """Return the function that opens a conversation. Frameworks are imported only where they are installed."""
     match way:
         case "langgraph":
             from asking.langgraph_way import LangGraphTalk
@@ -45,7 +46,7 @@ def talk_of(way: str) -> Any:
 
 
 def rows_of(way: str, count: int, folder: Path) -> list[dict[str, Any]]:
-    """Every conversation of a way, played here or in the environment that it needs."""
+    """Run every conversation of a way, here or in the environment that it needs."""
     if way not in ELSEWHERE:
         return play(talk_of(way), (clinic_scene(count), phone_scene(count)))
     lane = ELSEWHERE[way]
@@ -58,7 +59,7 @@ def rows_of(way: str, count: int, folder: Path) -> list[dict[str, Any]]:
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[tuple[str, ...], str]]:
-    """The table, with what is wrong in each line."""
+    """Return the table, and the faults of each line."""
     for way, desk, agent in dict.fromkeys((each["way"], each["desk"], each["agent"]) for each in rows):
         mine = [each for each in rows if (each["way"], each["desk"], each["agent"]) == (way, desk, agent)]
         bare, shielded = ([each for each in mine if each["shield"] is on] for on in (False, True))
@@ -82,7 +83,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[tuple[str, ...], str
 
 
 def main() -> int:
-    """Print the table; 1 where the target is missed."""
+    """Print the table. Return 1 if the target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ways", nargs="*", metavar="WAY", help=f"of {', '.join(WAYS)}; all by default")
     parser.add_argument("--count", type=int, default=2, help="tasks of each write of the clinic")

@@ -1,11 +1,11 @@
-"""What a whole audit costs, in times `json.loads` on the same bytes: one core, everything in one run.
+"""Measures the time of a whole audit on one core, as a multiple of `json.loads` on the same bytes.
 
     uv run python lab/benchmarks/audit_speed.py [--rounds 5] [--count 1500] [--data ../shared/data/tau-airline]
 
 The audit reads the files, judges every write call, settles it with the world, follows the rules, and writes
-`calls.jsonl`, `conversations.jsonl`, `findings.jsonl` and `summary.json`. Unpacking gzip, loading the pack and the
-world's database, and the report page are apart. Rounds of `json.loads` and of the audit take turns, so that a busy
-machine is busy for both. The recorded runs are given as they are and, second, as JSONL.
+`calls.jsonl`, `conversations.jsonl`, `findings.jsonl` and `summary.json`. It does not include unpacking gzip, loading
+the pack and the world's database, or the report. Rounds of `json.loads` and of the audit alternate, so that a busy
+machine affects both equally. The recorded runs are measured in their own format and as JSONL.
 """
 
 import argparse
@@ -25,11 +25,11 @@ from bylaw_lab.clinic.simulator.generate import write
 
 AIRLINE = Path(__file__).parents[3] / "shared" / "data" / "tau-airline"
 GOALS = {"tau-airline": 8, "clinic": 38}
-"""By pack, at most so many times `json.loads`."""
+"""The maximum multiple of `json.loads`, by pack."""
 
 
 class Work(NamedTuple):
-    """One data set under one pack."""
+    """One data set and its pack."""
 
     name: str
     files: tuple[Path, ...]
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def simulated(folder: Path, count: int) -> list[Work]:
-    """The clinic's simulated conversations."""
+    """Return the clinic's simulated conversations."""
     write(folder / "clinic", seeds=(1, 2), count=count)
     logs = unpacked(folder / "clinic" / "logs.jsonl.gz", folder)
     return [
@@ -63,7 +63,7 @@ def simulated(folder: Path, count: int) -> list[Work]:
 
 
 def recorded(data: Path, folder: Path) -> list[Work]:
-    """The recorded runs of the airline, as they are and one a line; none where they are not there."""
+    """Return the airline's recorded runs, in their own format and one per line; empty if they are not available."""
     if not data.is_dir():
         return []
     files = tuple(unpacked(file, folder / "runs") for file in sorted(data.glob("tau*/runs/*")))
@@ -84,7 +84,7 @@ def unpacked(file: Path, folder: Path) -> Path:
 
 
 def as_lines(file: Path, folder: Path) -> Path | None:
-    """A tau1 file with one run a line; None for the others, which say something about all their runs."""
+    """Return a tau1 file with one run per line; None for other files, which contain data about all their runs."""
     if sniff(file) != "tau1":
         return None
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def as_lines(file: Path, folder: Path) -> Path | None:
 
 
 def measure(work: Work, rounds: int, out: Path) -> float:
-    """Print one row; the median ratio."""
+    """Print one row and return the median ratio."""
     request = Request(work.files, work.pack, world=work.world)
     loads: list[float] = []
     audits: list[float] = []
@@ -121,7 +121,7 @@ def measure(work: Work, rounds: int, out: Path) -> float:
 
 
 def load_all(files: tuple[Path, ...]) -> float:
-    """CPU seconds of `json.loads`, a line at a time where a file has lines."""
+    """Return the CPU seconds of `json.loads`, called per line if the file has lines."""
     start = process_time()
     for file in files:
         if file.suffix == ".jsonl":

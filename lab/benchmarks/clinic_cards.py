@@ -1,10 +1,10 @@
-"""The clinic's scripted agents under cards alone: no agent asks for a yes in its own words, and none counts.
+"""Runs the clinic's scripted agents with cards only: no agent asks for a yes in its own words.
 
     uv run python lab/benchmarks/clinic_cards.py [--count 100] [--seeds 2] [--show 10] [--page FILE]
 
-The pack is the clinic's with `consented: card`. An agent that gets a card shows it, and the caller says yes; or its
-host does both. Success is the state of the clinic's database; whether the caller had said yes to what ran is known to
-the script that plays the conversation.
+The pack is the clinic's with `consented: card`. When an agent gets a card, the agent or its host shows the card, and
+the caller says yes. Success is measured by the clinic's database. The script that plays the conversation knows whether
+the caller agreed to a write that ran.
 """
 
 import argparse
@@ -42,7 +42,7 @@ although nothing denied them.
 
 @cache
 def pack() -> Pack:
-    """The clinic's pack, where nothing but a card's answer counts."""
+    """Return the clinic's pack, with consent only by cards."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PACKS / "clinic", folder, dirs_exist_ok=True)
         rules = Path(folder, "rules.yaml")
@@ -53,7 +53,7 @@ def pack() -> Pack:
 
 
 class CardPlay(ShieldedPlay):
-    """An agent that asks for no yes but by the cards that it gets."""
+    """An agent that asks for a yes only with the cards that it gets."""
 
     def confirm(self, want: Want) -> None:
         pass
@@ -68,18 +68,18 @@ class CardPlay(ShieldedPlay):
         return want
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        # What was refused beside another call, which has been made since, is tried again as things stand now.
+        # Retry a call that was refused next to another call, if the other call has been made since.
         is_stale = asked is not None and not asked.ran and asked not in self.live.last
         super()._see_through(want, None if is_stale else asked)
 
     def put(self, card: Card) -> None:
-        """Show the card and hear the answer."""
+        """Show the card and read the answer."""
         self.talk.agent(card.text)
         self.talk.user(pick(self.rng, dialogue.YES))
 
 
 class HostPlay(CardPlay):
-    """The same, where the host shows the cards and reports the answers."""
+    """Like the base class, but the host shows the cards and reports the answers."""
 
     def put(self, card: Card) -> None:
         assert self.live.session is not None
@@ -90,7 +90,7 @@ WAYS: dict[str, type[CardPlay]] = {"talk": CardPlay, "host": HostPlay}
 
 
 def table(seeds: Iterable[int], count: int, agents: Iterable[Agent] = AGENTS) -> dict[tuple[str, str], Cell]:
-    """What happened, by way and agent."""
+    """The counts of one way and agent."""
     agents, seeds = list(agents), list(seeds)
     cells: dict[tuple[str, str], Cell] = {}
     for way, plays in WAYS.items():
@@ -106,7 +106,7 @@ HEADS = {"talks": 6, "good": 6, "writes": 6, "violation": 9, "near-miss": 9, "no
 
 
 def lines(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
-    """The table, line by line."""
+    """Return the lines of the table."""
     yield " ".join((f"{'way':5}{'agent':11}", *(f"{head:>{width}}" for head, width in HEADS.items())))
     for (way, agent), cell in cells.items():
         found = cell.verdicts
@@ -116,7 +116,7 @@ def lines(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
 
 
 def faults(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
-    """What does not hold of what cards promise."""
+    """Return the violated guarantees of cards."""
     for (way, agent), cell in cells.items():
         wrong = cell.verdicts["violation"] + cell.verdicts["near_miss"]
         for what, number in (
@@ -129,7 +129,7 @@ def faults(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the table; 1 where a task was not done or a change ran without a yes."""
+    """Print the table. Return 1 if a task was not done or a change ran without a yes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100, help="conversations of each seed, in every cell")
     parser.add_argument("--seeds", type=int, default=2, help="how many seeds, counted from 1")

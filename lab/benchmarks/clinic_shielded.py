@@ -1,8 +1,8 @@
-"""The clinic's scripted agents under a live shield: every call is decided before it runs, and feedback is obeyed.
+"""The clinic's scripted agents with a live shield, which decides every call before it runs.
 
-Agents do what they are told and nothing cleverer: they make the look-ups that are named, ask what is to be asked, put
-an amount right where the refusal says which is right, wait for a person, and decline where the call is denied. What
-really happened is known to the simulator and to this script alone; nothing here asks a guard.
+Agents only follow the feedback. They make the look-ups that are named, ask the given question, correct an amount if the
+denial names the right one, wait for a person, and give up if the call is denied. Only the simulator and this script
+know the truth; nothing here uses a guard.
 """
 
 import random
@@ -28,14 +28,14 @@ from bylaw_lab.clinic.simulator.users import UserKind
 from bylaw_lab.clinic.simulator.wants import Clinic, Want
 
 ROUNDS = 12
-"""No agent tries a call more often than this."""
+"""The maximum number of attempts at one call."""
 FAILURES = 3
-"""So often an agent makes a call that the clinic's system does not take."""
+"""How often an agent repeats a call that the clinic's system rejects."""
 AMOUNT = re.compile(r"the (?:fee|copay) is \$(?P<right>[\d.]+), not \$(?P<wrong>[\d.]+)")
 
 
 class Asked(Struct, frozen=True):
-    """One call of a turn: what the shield said of it, and what the tool answered where it ran."""
+    """One call of a turn: the shield's decision and, if the call ran, the tool's result."""
 
     call: Read
     decision: Decision | None
@@ -47,7 +47,7 @@ class Asked(Struct, frozen=True):
 
 
 class Talk(Conversation):
-    """A conversation that is told to a shield as it happens. A call that is refused never reaches the desk."""
+    """A conversation that is reported to a shield as it happens. A refused call never reaches the desk."""
 
     def __init__(self, clinic: Clinic, rng: random.Random, mess: Mess, session: LiveSession | None) -> None:
         super().__init__(clinic, rng, mess)
@@ -56,11 +56,11 @@ class Talk(Conversation):
         self.last: list[Asked] = []
         """The calls of the latest turn."""
         self.turns: list[list[Read]] = []
-        """The writes that ran, turn by turn."""
+        """The writes that ran, by turn."""
         self.approved: set[str] = set()
-        """What the caller was told and said yes to."""
+        """The calls that the caller was told about and agreed to."""
         self.unconfirmed: list[Read] = []
-        """Changes that ran although the caller had not said yes to them."""
+        """Changes that ran without the caller's yes."""
 
     def user(self, text: str) -> None:
         super().user(text)
@@ -73,7 +73,7 @@ class Talk(Conversation):
             self.session.agent(text)
 
     def act(self, calls: list[Read], text: str = "", *, forgets: bool = False) -> list[Any]:
-        """One agent turn; the answers of the calls that ran, None for the others."""
+        """Run one agent turn. Return the results of the calls that ran, and None for the others."""
         decisions: Sequence[Decision | None] = [None] * len(calls)
         if self.session is not None:
             decisions = self.session.decide_turn(text, [(*call, self._name(n)) for n, call in enumerate(calls)])
@@ -104,7 +104,7 @@ class Talk(Conversation):
 
 
 class Approver:
-    """The person whom the shield asks: says yes where the handbook permits the call as things truly stand."""
+    """The reviewer, who approves a call if the handbook permits it given the true facts."""
 
     def __init__(self, log: Log, clinic: Clinic) -> None:
         self.log = log
@@ -118,7 +118,7 @@ class Approver:
 
 
 class ShieldedPlay(Play):
-    """One conversation about one task, by an agent that obeys what a shield tells it."""
+    """One conversation about one task, by an agent that follows the shield's feedback."""
 
     def __init__(
         self, talk: Talk, agent: Agent, user: UserKind, task: Task, approver: Approver, *, enforced: bool, told: bool
@@ -127,11 +127,11 @@ class ShieldedPlay(Play):
         self.live = talk
         self.approver = approver
         self.enforced = enforced
-        """Refused calls do not run, and the agent leaves refusing to the shield."""
+        """Whether refused calls do not run, and the agent leaves it to the shield to refuse."""
         self.told = told
-        """The agent reads what the shield says."""
+        """Whether the agent reads the shield's feedback."""
         self.stuck = 0
-        """Wants given up although nothing denied them."""
+        """Goals that the agent gave up although no call was denied."""
         self._pushed = False
 
     def confirm(self, want: Want) -> None:
@@ -160,7 +160,7 @@ class ShieldedPlay(Play):
             self._heed_advice()
 
     def _heed_advice(self) -> None:
-        """What was noted beside a call that ran is looked up, for the calls to come."""
+        """Look up facts that were missing at a call that ran, for later calls."""
         noted = [each for asked in self.live.last if asked.decision for each in asked.decision.look_ups]
         if noted:
             self.talk.act([(each.tool, each.arguments) for each in noted])
@@ -173,7 +173,7 @@ class ShieldedPlay(Play):
             self._see_through(want, asked.get((want.tool, str(want.arguments))))
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        """Try a call until it ran or may not be made; `asked` is what came of the first try, if it was this call."""
+        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if it was this call."""
         wanted: Want | None = want
         failures = 0
         for _ in range(ROUNDS):
@@ -193,7 +193,7 @@ class ShieldedPlay(Play):
         self.talk.agent(pick(self.rng, dialogue.FAILED))
 
     def _heed(self, want: Want, decision: Decision) -> Want | None:
-        """Do what the shield asks for, and give the call as it is to be tried again; None to decline."""
+        """Follow the shield's feedback and return the call for the next attempt; None to give up."""
         against = [ground for ground in decision.grounds if ground.answer == "deny"]
         look_ups = [(each.tool, each.arguments) for each in (*decision.look_ups, *decision.retries)]
         for ground in against:
@@ -216,7 +216,7 @@ class ShieldedPlay(Play):
         return want
 
     def _ask(self, want: Want, question: Question) -> Want:
-        """Put a question to the caller, who answers it."""
+        """Ask the caller a question and report the answer."""
         if question.fact == "agreed":
             self.confirm(want)
             return want
@@ -229,7 +229,7 @@ class ShieldedPlay(Play):
         return want
 
     def _reason(self, want: Want) -> str:
-        """Why the caller cancels: as the task has it."""
+        """Return the caller's reason for cancelling in this task."""
         for each in self.task.wants:
             if each.tool == want.tool and each.arguments["appointment_id"] == want.arguments["appointment_id"]:
                 return each.arguments["reason"]

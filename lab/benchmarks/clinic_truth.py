@@ -1,8 +1,8 @@
-"""The audit against the clinic simulator's ground truth: precision and recall per class, criterion and world.
+"""Compares the audit with the clinic simulator's ground truth: precision and recall per class, criterion and world.
 
     uv run python lab/benchmarks/clinic_truth.py [--seeds 10] [--count 500] [--show 10]
 
-The simulator states every policy a second time, over its own SQLite world, and imports nothing of the engine.
+The simulator implements every policy a second time, over its own SQLite world, and imports nothing from the engine.
 """
 
 import argparse
@@ -36,7 +36,7 @@ policy, both criteria and three worlds.
 
 
 class Score:
-    """Agreement of audit and truth, and where they part."""
+    """Counts of agreement between audit and truth, and the differences."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str, str, str]] = Counter()
@@ -93,7 +93,7 @@ def _fact(lack: dict[str, Any]) -> str:
 
 
 def run(seeds: int, count: int, folder: Path) -> Score:
-    """Simulate, audit in all three modes, compare."""
+    """Simulate conversations, audit them in all three modes, and compare."""
     score = Score()
     write(folder, seeds=range(1, seeds + 1), count=count)
     truths = [json.loads(line) for line in (folder / "truth.jsonl").open("rb")]
@@ -119,7 +119,7 @@ def run(seeds: int, count: int, folder: Path) -> Score:
 
 
 def lines(score: Score, seeds: int, count: int, show: int) -> Iterator[str]:
-    """The tables, line by line."""
+    """Return the lines of the tables."""
     yield f"{seeds * count:,} conversations, {seeds} seeds; per policy and call"
     yield ""
     heads = f"{'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}"
@@ -151,7 +151,7 @@ def lines(score: Score, seeds: int, count: int, show: int) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the tables; 1 where anything differs."""
+    """Print the tables. Return 1 if there is any difference."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--count", type=int, default=500)

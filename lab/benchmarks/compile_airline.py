@@ -1,9 +1,9 @@
-"""A compiled airline against the pack written by hand, policy by policy, on recorded runs.
+"""Compares a compiled airline pack with the handwritten one, policy by policy, on recorded runs.
 
     uv run python lab/benchmarks/compile_airline.py PACK ../shared/data/tau-airline [--page FILE]
 
-PACK was compiled from `tau2/policy.md` and `tools.json`; its recordings quote that document and stay outside. A policy
-of one pack answers to those of the other that cite the same words.
+PACK was compiled from `tau2/policy.md` and `tools.json`. Its recordings quote that document, so they are not in the
+repository. Policies of the two packs correspond if they cite the same text.
 """
 
 import argparse
@@ -62,7 +62,7 @@ our fault, and is mended where it lay, in what requests say and in what is done 
 
 
 def ranges(pack: Pack, document: Document) -> dict[str, list[tuple[int, int]]]:
-    """By policy where the words that it cites stand."""
+    """Return the places of each policy's citations."""
     return {
         policy.id: [place for each in policy.citations if (place := document.find(each.text)) is not None]
         for policy in pack.policies.values()
@@ -70,7 +70,7 @@ def ranges(pack: Pack, document: Document) -> dict[str, list[tuple[int, int]]]:
 
 
 def answering(hand: Pack, made: Pack, document: Document) -> dict[str, list[str]]:
-    """By policy of the hand-written pack the compiled ones with a check that cite the same words."""
+    """Return for each handwritten policy the compiled policies with a check that cite the same text."""
     ours, theirs = ranges(hand, document), ranges(made, document)
     held = made.guards.keys() | {rule.policy for rule in made.book.rules}
     return {
@@ -85,14 +85,14 @@ def _overlap(ours: list[tuple[int, int]], theirs: list[tuple[int, int]]) -> bool
 
 
 def judged(pack: str, files: tuple[Path, ...], document: Path | None) -> dict[tuple[str, int], dict[str, Any]]:
-    """The lines of an audit with hindsight, by call."""
+    """Return the lines of an audit with hindsight, by call."""
     with tempfile.TemporaryDirectory() as folder:
         audit(Request(files, pack, None, "hindsight", document), Path(folder) / "out")
         return {(line["trajectory"], line["step"]): line for line in read_calls(Path(folder) / "out")}
 
 
 def refined(pack: Path) -> Iterator[str]:
-    """What each round of Algorithm 2 left."""
+    """Return the result of each round of Algorithm 2."""
     for each in read_yaml_file(pack / "compiled.yaml").data.get("refinement") or []:
         counts = f"{each['rules']} rules, {each['predicates']} predicates, vagueness {each['vagueness']:.3f}"
         judged = f", judged {each['judged']:.2f} of 10" if each.get("judged") is not None else ""
@@ -100,7 +100,7 @@ def refined(pack: Path) -> Iterator[str]:
 
 
 def lines(pack: Path, data: Path) -> Iterator[str]:
-    """The page's lines."""
+    """Return the page's lines."""
     text = data / "tau2" / "policy.md"
     document = Document(text.read_text(encoding="utf-8"))
     hand, made = load_pack("tau-airline/tau2", document=text), load_pack(pack)
@@ -161,7 +161,7 @@ def _verdict(line: dict[str, Any], names: list[str]) -> str | None:
 
 
 def main() -> int:
-    """Print the lines, and put them into the page."""
+    """Print the lines and write them to the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pack", type=Path)
     parser.add_argument("data", type=Path)

@@ -1,8 +1,8 @@
-"""A compiled clinic against the list of its policies made by hand, and against the pack written by hand.
+"""Compares a compiled clinic pack with a handwritten list of its policies, and with the handwritten pack.
 
     uv run python lab/benchmarks/compile_clinic.py [PACK] [--seeds 10] [--count 500] [--page FILE]
 
-Neither the list nor the written pack is an input of the compiler.
+Neither the list nor the handwritten pack is an input of the compiler.
 """
 
 import argparse
@@ -46,7 +46,9 @@ Where the two packs differ, most of it is this:
 
 
 def found(pack: Pack, labels: list[dict[str, Any]]) -> Iterator[str]:
-    """How many of the listed policies have a compiled one that cites their sentences, and what cites none of them."""
+    """Return how many listed policies have a compiled policy that cites their sentences, and the policies that cite
+    none.
+    """
     assert pack.document is not None
     ranges = {label["clause"] + label["reference"]: pack.document.find(label["reference"]) for label in labels}
     cited = {
@@ -85,7 +87,7 @@ def _cites(spans: list[tuple[int, int]], place: tuple[int, int]) -> bool:
 
 
 def agreement(pack: str, seeds: int, count: int, folder: Path, show: int) -> Iterator[str]:
-    """How often both packs say the same of a write call, in two worlds and by both criteria."""
+    """Return how often both packs give the same verdict on a write call, in two worlds and with both criteria."""
     write(folder, seeds=range(1, seeds + 1), count=count)
     for mode in ("snapshot", "hindsight"):
         world = folder / "clinic.sqlite" if mode == "snapshot" else None
@@ -124,7 +126,7 @@ def agreement(pack: str, seeds: int, count: int, folder: Path, show: int) -> Ite
 
 
 def refinement(pack: Pack) -> Iterator[str]:
-    """What each round of Algorithm 2 left: rules, predicates, and how vague they are."""
+    """Return the result of each round of Algorithm 2: rules, predicates and vagueness."""
     rounds = read_yaml_file(pack.root / COMPILED).data.get("refinement") or []
     if rounds:
         title = "rules refined and pruned (ShieldAgent's Algorithm 2)"
@@ -136,7 +138,7 @@ def refinement(pack: Pack) -> Iterator[str]:
 
 
 def lines(pack: str, seeds: int, count: int, show: int) -> Iterator[str]:
-    """The tables, line by line."""
+    """Return the lines of the tables."""
     loaded = load_pack(pack)
     report = check(loaded)
     passed = len(report.cases) - len(report.failed)
@@ -169,7 +171,7 @@ def main() -> int:
     text = "\n".join(told)
     if options.page is not None:
         before = options.page.read_text(encoding="utf-8") if options.page.is_file() else ""
-        _, mark, airline = before.partition("\n<!-- airline -->")  # which compile_airline.py writes below
+        _, mark, airline = before.partition("\n<!-- airline -->")  # compile_airline.py writes the rest below.
         options.page.write_text(f"{PAGE}\n```\n{text}\n```\n{mark}{airline}", encoding="utf-8")
     return 0
 

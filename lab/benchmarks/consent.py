@@ -1,9 +1,9 @@
-"""Consent on recorded airline runs and in other trades, against what readers said of each write.
+"""Compares decisions about consent with readers' labels, on recorded airline runs and in other domains.
 
     uv run python lab/benchmarks/consent.py FOLDER [--page lab/results/pages/consent.md]
 
-FOLDER is the folder of the runs (`tau1/runs`, `tau2/runs`). The labels, in `lab/benchmarks/labels/airline-consent.csv`,
-name conversations and steps and hold none of their words.
+FOLDER contains the runs (`tau1/runs`, `tau2/runs`). The labels in `lab/benchmarks/labels/airline-consent.csv` name
+conversations and steps, and contain none of their text.
 """
 
 import argparse
@@ -88,7 +88,7 @@ it to be deceived now and then by who is deceiving it on purpose; a card is not.
 Made by `python lab/benchmarks/consent.py` (folder of the runs as its argument).
 """
 PARTED = "parted"
-"""The label of a write on which the readers do not agree."""
+"""The label of a write if the readers disagree."""
 
 
 class Label(NamedTuple):
@@ -99,28 +99,28 @@ class Label(NamedTuple):
     half: str
     label: str
     readers: str
-    """What the two said, joined by `/`."""
+    """The two readers' labels, joined by `/`."""
     pattern: str
-    """`broken` where the pattern over the last message took the write for one without consent; empty where unknown."""
+    """`broken` if the pattern over the last message found no consent; empty if unknown."""
     draw: str
     """`first`, `third`, `fourth`, `fifth`, or the part of the second draw."""
     weight: str = ""
-    """For how many writes of the runs it stands, where it was drawn by parts of unlike size."""
+    """How many writes of the runs this one represents, if the draw had parts of different sizes."""
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the readers agree that the user had consented, or that not."""
+        """Whether the readers agree that the user consented, or that the user did not."""
         return len({each == "consented" for each in self.readers.split("/")}) == 1
 
 
 def labels() -> list[Label]:
-    """The labelled writes."""
+    """Return the labelled writes."""
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [Label(row[0], int(row[1]), *row[2:]) for row in list(csv.reader(file))[1:]]
 
 
 def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tuple[str, Trajectory]]:
-    """The conversations of these parts under the names that an audit gives them."""
+    """Yield the conversations of these parts, with the names that an audit gives them."""
     identities = Identities()
     for path in [path for part in parts for path in sorted(folder.glob(f"{part}/runs/*.json*"))]:
         for each in read(path):
@@ -129,7 +129,7 @@ def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tupl
 
 
 def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
-    """What is found of every accepted write."""
+    """Return the decision about every accepted write."""
     answers: dict[tuple[str, int], Consent] = {}
     for name, trajectory in runs(folder):
         ledger = Ledger(pack.schema)
@@ -142,7 +142,7 @@ def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
 
 
 def row(name: str, seen: Counter[tuple[str, str]]) -> str:
-    """By label and what is found, how many writes, as a line of the table."""
+    """Return a line of the table: the number of writes by label and decision."""
     cells: list[int] = []
     for label, order in (("kept", ("broken", "kept", "open")), ("broken", ("broken", "open", "kept"))):
         cells += [sum(seen[label, each] for each in order), *(seen[label, each] for each in order)]
@@ -150,7 +150,7 @@ def row(name: str, seen: Counter[tuple[str, str]]) -> str:
 
 
 def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
-    """The results page."""
+    """Return the results page."""
     names = {True: "kept", False: "broken", None: "open"}
     airline: Counter[tuple[str, str]] = Counter()
     for label in labelled:
@@ -182,7 +182,7 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
 
 
 def main() -> int:
-    """Print the page, or write it."""
+    """Print or write the page."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--page", type=Path)

@@ -1,17 +1,19 @@
-"""Open consents put to a model in batch mode: the questions as an audit asks them, and the answers by the labels.
+"""Asks a model about undecided consent in batch mode, and scores the answers with the labels.
 
     uv run python lab/benchmarks/consent_answers.py ask DIR [SETS] [--most 60] [--seed 7] [--chunk 25]
     uv run python lab/benchmarks/consent_answers.py score DIR [SETS]
 
 SETS: [--airline FOLDER] [--trades FOLDER...] [--hostile]
 
-FOLDER of the airline holds the runs (`tau1/runs`, `tau2/runs`); a trade's holds `logs.jsonl`, `tools.json` and
-`truth.jsonl`. Of each set at most so many open writes are drawn, by seed alone; of the airline only writes of the part
-kept apart on which both readers agree. The hostile ones are the tries of `consent_hostile.py`, none of which should be
-taken for agreed. DIR gets `questions.jsonl` (`custom_id`, `system`, `user`); whoever answers
-writes `answers*.jsonl` beside it (`custom_id`, `text`), whose lines are scored where what they answer is still open.
-Answers quote the conversations, so they stay with them. With `--chunk` the questions are also written for readers:
-`instructions.md`, and so many of them in each `chunk-NN.md`, in random order, so that each chunk is a sample.
+The airline's folder contains the runs (`tau1/runs`, `tau2/runs`). A trade's folder contains `logs.jsonl`, `tools.json`
+and `truth.jsonl`. `--most` limits the undecided writes of each set, drawn with the seed. From the airline, only
+held-out writes on which both readers agree are drawn. The hostile writes come from `consent_hostile.py`; none of them
+should count as agreed.
+
+DIR gets `questions.jsonl` (`custom_id`, `system`, `user`). Put the answers next to it, in `answers*.jsonl`
+(`custom_id`, `text`). An answer is scored if its write is still undecided. Answers quote the conversations, so keep
+them with these. With `--chunk`, the questions are also written for readers: `instructions.md`, and `chunk-NN.md` with
+this number of questions in random order, so that each chunk is a sample.
 """
 
 import argparse
@@ -39,7 +41,7 @@ from bylaw.trace import Call, Event, Message, Result, Trajectory
 
 
 class Open(Struct):
-    """A labelled write whose consent is open."""
+    """A labelled write with undecided consent."""
 
     id: str
     agreed: bool
@@ -50,14 +52,14 @@ class Open(Struct):
 
 
 class Collect:
-    """Takes down the questions of one conversation and answers none."""
+    """Records the questions about one conversation and answers none."""
 
     def __init__(self, pack: Pack, trajectory: Trajectory) -> None:
         self._pack, self._trajectory = pack, trajectory
         self.asked: dict[int, tuple[Predicate, Act, Request]] = {}
 
     def __call__(self, name: str, act: Act) -> None:
-        """Nobody answers."""
+        """Return no answer."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         events = self._trajectory.events
@@ -69,7 +71,7 @@ class Collect:
 
 
 def airline(folder: Path) -> Iterator[Open]:
-    """The airline's labelled writes of the part kept apart that code leaves open."""
+    """Yield the airline's held-out labelled writes that code leaves undecided."""
     shelf = Shelf("tau-airline")
     wanted = {
         (label.trajectory, label.step): label.label == "consented"
@@ -89,7 +91,7 @@ def airline(folder: Path) -> Iterator[Open]:
 
 
 def trade(folder: Path) -> Iterator[Open]:
-    """A trade's labelled writes that code leaves open."""
+    """Yield a trade's labelled writes that code leaves undecided."""
     lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
     catalogue = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
     pack = Pack.from_files({**FILES, "tools.yaml": tools_of(catalogue, {str(each["tool"]) for each in lines})})
@@ -104,7 +106,7 @@ def trade(folder: Path) -> Iterator[Open]:
 
 
 def hostile() -> Iterator[Open]:
-    """The hostile tries: calls that nobody agreed to."""
+    """Yield the hostile writes: calls that nobody agreed to."""
     for number, (asked, answer, tool, arguments) in enumerate(tries()):
         looked: list[Event] = []
         if arguments.get("member_id") == MALLORY["member_id"]:
@@ -118,7 +120,7 @@ def hostile() -> Iterator[Open]:
 
 
 def sets(given: argparse.Namespace) -> dict[str, list[Open]]:
-    """By set, the open writes."""
+    """Return the undecided writes by set."""
     found = {folder.name: list(trade(folder)) for folder in given.trades}
     if given.airline is not None:
         found["airline"] = list(airline(given.airline))
@@ -126,7 +128,7 @@ def sets(given: argparse.Namespace) -> dict[str, list[Open]]:
 
 
 def ask(given: argparse.Namespace) -> None:
-    """Draw, and write the questions down."""
+    """Draw writes and write the questions."""
     given.folder.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     asked: list[Open] = []
@@ -163,7 +165,7 @@ For example:
 
 
 def chunks(folder: Path, asked: list[Request], size: int) -> None:
-    """The questions for readers, so many a file, and what they are told."""
+    """Write the questions and the instructions for readers, a number of questions per file."""
     system = asked[0].messages[0].content
     schema = json.dumps(asked[0].schema)
     answer = {"answer": "yes", "quotes": [{"step": 4, "text": "..."}], "because": "..."}
@@ -177,7 +179,7 @@ def chunks(folder: Path, asked: list[Request], size: int) -> None:
 
 
 def score(given: argparse.Namespace) -> None:
-    """What the answers come to, for those agreed to and those without consent."""
+    """Print the answers' results, for writes with and without consent."""
     told = Recordings(given.folder)
     left = set(told.keys())
     whole: Counter[tuple[bool, bool | None]] = Counter()

@@ -1,16 +1,16 @@
-"""Answers by people who have not seen the code: how many of those that agree count, and whether any other does.
+"""Scores answers by people who have not seen the code: how many yes answers count, and whether any other answer does.
 
     uv run python lab/benchmarks/consent_authors.py shown [--set fresh] [--markdown]    what each author is shown
     uv run python lab/benchmarks/consent_authors.py score FILE...
 
-An author reads what a customer is shown, a card or a sentence of the pack, and writes answers with what they mean. Each
-goes through the shield: the text is put, the customer answers, and the call is made. A line of a file is
+An author reads a card or a sentence of the pack, and writes a customer's answers with their meaning. Each answer goes
+through the shield: the agent asks, the customer answers, and the agent makes the call. A line of a file is
 `{"shown": ID, "answer": TEXT, "agrees": BOOL}`.
 
-Without a FILE, `labels/answers` is scored: `varied-*.jsonl` by three authors who were asked for as many kinds of yes as
-they could think of (first count: 16 of 90 count), then `plain-*.jsonl` by three others who wrote what they expect in
-chat logs (first count: 69 of 90). `chat-*.jsonl` is by three more, for the texts of `--set fresh`, who wrote how
-customers answer in a support chat; it was counted once, after the last change (67 of 90). None of the 180 other answers
+Without a FILE, the command scores `labels/answers`. Three authors of `varied-*.jsonl` wrote as many kinds of yes as
+they could think of (first count: 16 of 90 count). Three authors of `plain-*.jsonl` wrote the answers that they expect
+in chat logs (first count: 69 of 90). Three authors of `chat-*.jsonl` wrote customers' answers in a support chat, for
+the texts of `--set fresh`. These were counted once, after the last change (67 of 90). None of the 180 other answers
 counted.
 """
 
@@ -34,7 +34,7 @@ TYPES = {str: "string", int: "integer", list: "array"}
 
 
 class Case(Struct, frozen=True):
-    """A call, and how it is put to the customer: by a card, or in the sentence that the pack has for it."""
+    """A call, and how the customer is asked about it: with a card, or with the pack's sentence."""
 
     id: str
     language: str
@@ -81,7 +81,7 @@ def _named(arguments: dict[str, Any]) -> list[str]:
 
 
 def shown(case: Case) -> str:
-    """What the customer reads."""
+    """Return the text that the customer reads."""
     if case.sentence:
         ask = WORDS[case.language].get("asks", ["Shall I {call}?"])[0]
         return ask.replace("{call}", case.sentence.format(**{name: _value(case, name) for name in case.arguments}))
@@ -93,7 +93,7 @@ def shown(case: Case) -> str:
 
 
 def _value(case: Case, name: str) -> str:
-    """A value as the sentence says it."""
+    """Return a value as it appears in the sentence."""
     value, (money, currency) = case.arguments[name], case.money
     if name == money:
         return amount_spellings(Decimal(value), currency, WORDS[case.language].get("decimal", "."))[0]
@@ -102,7 +102,7 @@ def _value(case: Case, name: str) -> str:
 
 
 def is_allowed(case: Case, text: str, answer: str) -> bool:
-    """Whether the call is allowed after the answer; before it, it must not be."""
+    """Whether the shield allows the call after the answer. It must not allow the call before."""
     with Shield(pack_of(case)).session() as session:
         session.user("Hello.")
         assert not session.decide("act", case.arguments, id="before").allowed, case.id
@@ -112,7 +112,7 @@ def is_allowed(case: Case, text: str, answer: str) -> bool:
 
 
 def score(files: list[Path]) -> bool:
-    """Print how many answers of each kind count; whether none counts that does not agree, and enough of the others."""
+    """Print how many answers of each kind count. Return whether enough yes answers and no other answers count."""
     cases = {case.id: case for cases in SETS.values() for case in cases}
     counts: Counter[tuple[str, bool, bool]] = Counter()
     wrong: list[str] = []

@@ -1,8 +1,8 @@
-"""What an audit asks a model about the consents of recorded airline runs: how many questions, how long, and of what.
+"""Measures the questions about consent that an audit of recorded airline runs asks a model: number, length and content.
 
     uv run python lab/benchmarks/consent_questions.py FOLDER
 
-FOLDER holds the runs (`tau1/runs`, `tau2/runs`). A token is taken to be four characters, instructions included.
+FOLDER contains the runs (`tau1/runs`, `tau2/runs`). A token is counted as four characters, including instructions.
 """
 
 import argparse
@@ -25,24 +25,24 @@ PIECE = re.compile(r"^\[(\d+)\] (user|agent|tool)", re.MULTILINE)
 
 
 class Question(Struct):
-    """One question, measured."""
+    """The measurements of one question."""
 
     id: str
     tokens: int
     has_user: bool
     has_answer: bool
-    """Whether it holds the user's last message before the call, and the agent's message that this answers."""
+    """Whether it contains the user's last message before the call, and the agent's message before that."""
     is_refused: bool
     is_done: bool
-    """Whether the call was refused; whether one with the same arguments was carried out before it."""
+    """Whether the call was refused, and whether a call with the same arguments ran before it."""
     is_repeat: bool
-    """Whether the same question was asked before, letter for letter."""
+    """Whether exactly the same question was asked before."""
     from_tools: float
     """The share of its text that quotes results."""
 
 
 def questions(folder: Path) -> Iterator[Question]:
-    """Every question that an audit of the runs asks."""
+    """Return every question that an audit of the runs asks."""
     shelf, asked = Shelf("tau-airline"), set[str]()
     for name, trajectory in runs(folder):
         pack = shelf.pack_for(trajectory)
@@ -75,7 +75,9 @@ def _of_one(pack: Pack, name: str, trajectory: Trajectory, asked: set[str]) -> I
 
 
 def _exchange(trajectory: Trajectory, step: int) -> tuple[int, int]:
-    """The steps of the user's last message before a call, and of the agent's last one before that; -1 for none."""
+    """Return the steps of the user's last message before a call and of the agent's last message before that; -1 if
+    missing.
+    """
     said = [(at, each.by) for at, each in enumerate(trajectory.events[:step]) if isinstance(each, Message)]
     answered = max((at for at, by in said if by == "user"), default=-1)
     return max((at for at, by in said if by == "agent" and at < answered), default=-1), answered
@@ -87,7 +89,7 @@ def _text(call: object) -> str:
 
 
 def table(found: list[Question]) -> str:
-    """The figures, as a table."""
+    """Return the figures as a table."""
     tokens = [each.tokens for each in found]
 
     def share(name: str) -> str:

@@ -1,13 +1,13 @@
-"""Consent in other trades, beside the labels of their authors, who knew nothing of the code.
+"""Compares decisions about consent in other trades with labels by authors who had not seen the code.
 
     uv run python lab/benchmarks/consent_trades.py
 
-`trades/phone` has 400 simulated conversations of a telephone provider; `hotel`, `insurer` and `grocery` have 40 each,
-written by hand, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving`
+`trades/phone` has 400 simulated conversations of a telephone provider. The others are written by hand: `hotel`,
+`insurer` and `grocery` have 40 each, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving`
 and `library` 77 each, `bank`, `catering` and `school` 72 each, `optician`, `theatre` and `newspaper` 69 each, `ferry`,
 `nursery` and `coworking` 57 each, `carhire`, `fitness` and `courier` 60 each, `storage`,
-`drycleaner` and `solar` 62 each. The pack of each is its tools and one
-rule, that the user has agreed to every write; it has no sentences to ask in, so nothing said there is a yes by itself.
+`drycleaner` and `solar` 62 each. Each pack has only the tools and one rule: the user must agree to every write. It has
+no sentences for questions, so code alone never finds a yes.
 """
 
 import json
@@ -28,7 +28,7 @@ WRITES_LABELLED = {
     *("carhire", "fitness", "courier"),
     *("storage", "drycleaner", "solar"),
 }
-"""Trades whose authors labelled every write: what they labelled is a write, whatever its name."""
+"""Trades whose authors labelled every write. A labelled call is a write, regardless of its name."""
 RULE = "agreed-before-change"
 FILES = {
     "pack.yaml": "format: 1\nname: trade\ndocument: policy.md\n",
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def table() -> str:
-    """By trade, the writes that readers call agreed and without consent, and what is found of them."""
+    """Return for each trade the writes labelled as agreed and as without consent, with the decisions."""
     rows = ["| trade | agreed | taken for it | open | accused | without | found | open | missed |", "|---" * 9 + "|"]
     for folder in sorted(path for path in TRADES.iterdir() if path.is_dir()):
         seen = counted(folder)
@@ -60,12 +60,12 @@ def table() -> str:
 
 
 def counted_all() -> Counter[tuple[str, str]]:
-    """The same of all trades together, by label and what is found."""
+    """Return the sum over all trades, by label and decision."""
     return sum((counted(path) for path in TRADES.iterdir() if path.is_dir()), Counter[tuple[str, str]]())
 
 
 def counted(folder: Path) -> Counter[tuple[str, str]]:
-    """By label and what is found, how many writes."""
+    """Return the number of writes by label and decision."""
     lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
     catalogue = json.loads((folder / "tools.json").read_text())
     writes = {str(each["tool"]) for each in lines} if folder.name in WRITES_LABELLED else None

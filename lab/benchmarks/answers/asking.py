@@ -1,4 +1,4 @@
-"""Requests as a page that anybody can answer, and the answers as recordings."""
+"""Writes requests as a page that anybody can answer, and records the answers."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ change an answer once it is written. Do not use a script to make up answers: rea
 
 
 def page(requests: Iterable[Request], answers: Path) -> str:
-    """All that an answerer needs. Instructions and schemas that several requests share are told once."""
+    """Return the page. Instructions and schemas that several requests share appear once."""
     asked = list(requests)
     parts = [TOP.format(count=len(asked), answers=answers)]
     kinds: dict[tuple[str, bytes], str] = {}
@@ -45,7 +45,7 @@ def page(requests: Iterable[Request], answers: Path) -> str:
 
 
 def take(file: Path, requests: Sequence[Request], model: str) -> tuple[bytes, list[str]]:
-    """The lines to record for answers in a file, and what is wrong with others. The first answer counts."""
+    """Return the lines to record for the answers in a file, and the faults of the others. The first answer counts."""
     known = {request.key: request for request in requests}
     lines: dict[str, bytes] = {}
     wrong: list[str] = []

@@ -1,11 +1,11 @@
-"""What was measured: predicates settled, calls ruled on."""
+"""Records of what was measured: decided predicates and judged calls."""
 
 from typing import NamedTuple
 
 from answers.sites import Site
 
 SHOWN = 300
-"""Characters of a tool's answer that the baselines are shown; what was said and called they are shown whole."""
+"""The maximum number of characters of a tool's result in the baselines' prompts. Messages and calls are never cut."""
 
 
 class Settled(NamedTuple):
@@ -19,7 +19,7 @@ class Settled(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """What a guard makes of a call."""
+    """A guard's result for a call."""
 
     site: Site
     stops: bool
@@ -28,7 +28,7 @@ class Ruled(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What was found, by memory and by guard."""
+    """The results, by memory and by guard."""
 
     settled: dict[str, list[Settled]]
     ruled: dict[str, list[Ruled]]

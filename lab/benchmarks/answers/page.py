@@ -12,7 +12,7 @@ PAGE = Path(__file__).with_suffix(".md")
 
 
 def page(results: Results, packs: dict[str, Pack], model: str) -> str:
-    """The results page."""
+    """Return the results page."""
     first = results.settled["none"]
     sites = list({id(each.site): each.site for each in first}.values())
     domains = list(dict.fromkeys(site.domain for site in sites))
@@ -39,7 +39,7 @@ def page(results: Results, packs: dict[str, Pack], model: str) -> str:
 
 
 def settled_rows(results: Results, domains: Sequence[str]) -> Iterable[str]:
-    """Right, wrong, unknown and queries, by memory and domain."""
+    """Return right, wrong and unknown answers, and queries, by memory and domain."""
     for memory, found in results.settled.items():
         for domain in (*domains, *(["both"] if len(domains) > 1 else [])):
             some = [each for each in found if domain in ("both", each.site.domain)]
@@ -48,7 +48,7 @@ def settled_rows(results: Results, domains: Sequence[str]) -> Iterable[str]:
 
 
 def kind_rows(found: Sequence[Settled]) -> Iterable[str]:
-    """By predicate, under long memory."""
+    """Return the answers by predicate, with long memory."""
     for domain, name in dict.fromkeys((each.site.domain, each.predicate) for each in found):
         some = [each for each in found if (each.site.domain, each.predicate) == (domain, name)]
         true = sum(each.site.truth[name] for each in some)
@@ -56,7 +56,7 @@ def kind_rows(found: Sequence[Settled]) -> Iterable[str]:
 
 
 def told_wrongs(wrong: Sequence[Settled], results: Results) -> str:
-    """Where the model and the truth part: counted, with the direction."""
+    """Count where the model and the truth differ, by direction."""
     by_memory = {
         memory: Counter(
             (each.predicate, "said so, and is not" if each.value else "is so, and denied")
@@ -75,7 +75,7 @@ def told_wrongs(wrong: Sequence[Settled], results: Results) -> str:
 
 
 def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
-    """Right, wrongly stopped, wrongly let through, rules named, queries."""
+    """Return calls judged right, wrongly blocked and wrongly allowed, rules named, and queries."""
     right = sum(each.stops != each.site.complies for each in found)
     good = [each for each in found if each.site.complies]
     bad = [each for each in found if not each.site.complies]
@@ -93,7 +93,7 @@ def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
 
 
 def compliance_row(name: str, found: Sequence[Ruled], domains: Sequence[str]) -> str:
-    """Of what is let through in successful runs, the share in order; and what is stopped although it is."""
+    """Return how many allowed calls in successful runs are in order, and how many blocked calls are in order."""
     cells: list[str] = []
     for domain in domains:
         passed = [each for each in found if each.site.domain == domain and each.site.success and not each.stops]

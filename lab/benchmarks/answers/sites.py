@@ -1,8 +1,8 @@
-"""The calls that predicates are settled at, each with what is true of it: drawn by seed from clinic and airline.
+"""Calls at which predicates are decided, each with the truth, drawn from the clinic and the airline with a seed.
 
-`clinic-sites.jsonl` keeps the clinic's as they were drawn, from 400 conversations of the clinic's simulator with seed
-11: three telehealth bookings, three cancellations and a refund, as mixed as the seed allowed. So the recorded answers
-stay answers to what is asked, however the simulator's agents speak today.
+`clinic-sites.jsonl` contains the clinic's calls, drawn from 400 simulated conversations with seed 11: three telehealth
+bookings, three cancellations and a refund, as varied as the seed allowed. The file keeps the questions the same if the
+simulator's agents change, so that the recorded answers still apply.
 """
 
 import csv
@@ -28,13 +28,13 @@ AIRLINE = 20
 
 
 class Site(NamedTuple):
-    """A call in a conversation, and the predicates to be settled there."""
+    """A call in a conversation, and the predicates to decide at it."""
 
     domain: str
     trajectory: Trajectory
     step: int
     truth: dict[str, bool]
-    """What is true of each predicate."""
+    """The true value of each predicate."""
     broken: tuple[str, ...]
     """The rules of this measurement that the call breaks."""
     success: bool
@@ -42,18 +42,18 @@ class Site(NamedTuple):
 
     @property
     def complies(self) -> bool:
-        """Whether the call keeps the rules of this measurement."""
+        """Whether the call breaks no rule of this measurement."""
         return not self.broken
 
     @property
     def call(self) -> Call:
-        """The call."""
+        """Return the call."""
         event = self.trajectory.events[self.step]
         assert isinstance(event, Call)
         return event
 
     def act(self, pack: Pack) -> Act:
-        """The call as rules see it."""
+        """Return the call as an act."""
         conduct = Conduct(pack.ready_rules, lambda predicate, act: None)
         for step, event in enumerate(self.trajectory.events[: self.step]):
             conduct.observe(step, event, [])
@@ -63,7 +63,9 @@ class Site(NamedTuple):
 
 
 def pack_of(domain: str) -> Pack:
-    """The pack of a domain with the rules of this measurement, and no guards: where one denies, nobody is asked."""
+    """Return the pack of a domain with the rules of this measurement and without guards, because a denied call needs no
+    answer.
+    """
     pack = _loaded(domain)
     pack.by_tool.clear()
     return pack
@@ -85,7 +87,7 @@ def _loaded(domain: str) -> Pack:
 
 
 class _Kept(Struct):
-    """A line of the file."""
+    """Return a line of the file."""
 
     id: str
     step: int
@@ -96,7 +98,7 @@ class _Kept(Struct):
 
 
 def clinic_sites() -> list[Site]:
-    """The clinic's, as they were drawn."""
+    """Return the clinic's calls."""
     lines = (HERE / "clinic-sites.jsonl").read_bytes().splitlines()
     kept = [msgspec.json.decode(line, type=_Kept) for line in lines]
     return [
@@ -106,9 +108,11 @@ def clinic_sites() -> list[Site]:
 
 
 def airline_sites(folder: Path) -> list[Site]:
-    """Labelled writes kept apart from the making of `consented`: half with consent, half without, by seed."""
+    """Return labelled writes that were not used to develop `consented`: half with consent, half without, drawn with a
+    seed.
+    """
     with LABELS.open(encoding="utf-8", newline="") as file:
-        # The fourth draw came after the answers were recorded.
+        # The fourth draw was made after the answers were recorded.
         rows = [row for row in csv.DictReader(file) if row["half"] == "kept apart" and row["draw"] != "fourth"]
     rows = [row for row in rows if row["label"] != "parted"]
     rng = random.Random(SEED)
@@ -126,7 +130,7 @@ def airline_sites(folder: Path) -> list[Site]:
 
 
 def _shape(trajectory: Trajectory, step: int) -> dict[str, bool]:
-    """What the airline asks of a turn: one call as far as it had come, and nothing said beside it."""
+    """Return an airline turn up to one call, without text next to the call."""
     call = trajectory.events[step]
     assert isinstance(call, Call)
     before = [event for event in trajectory.events[:step] if not isinstance(event, Result) and event.turn == call.turn]
@@ -145,7 +149,7 @@ def _is_good(trajectory: Trajectory) -> bool:
 
 
 def airline_runs(folder: Path) -> Iterable[tuple[str, Trajectory]]:
-    """The conversations under the names that labels give them."""
+    """Yield the conversations with the names used in the labels."""
     identities = Identities()
     for path in [*sorted(folder.glob("tau1/runs/*.json*")), *sorted(folder.glob("tau2/runs/*.json*"))]:
         for each in read(path):

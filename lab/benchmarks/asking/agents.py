@@ -1,6 +1,6 @@
-"""Four scripted agents. Each is a function of what was said and returned so far, so that any framework can run it.
+"""Four scripted agents. Each is a function of the conversation so far, so that any framework can run it.
 
-All obey what a stopped call tells them. None knows of a shield: the last one reads its system prompt.
+All agents follow the feedback on a blocked call. None knows about a shield; the last one reads its system prompt.
 """
 
 import json
@@ -22,14 +22,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]*\w)?")
 
 
 class Said(Struct, frozen=True):
-    """A message of the customer's or the agent's."""
+    """A message by the customer or the agent."""
 
     by: Literal["user", "agent"]
     text: str
 
 
 class Made(Struct, frozen=True):
-    """A call of the agent's, and what came back for it."""
+    """A call by the agent, and its result."""
 
     tool: str
     arguments: Arguments
@@ -37,12 +37,12 @@ class Made(Struct, frozen=True):
 
 
 Step = str | tuple[str, Arguments]
-"""What an agent does next: a message, or a call."""
+"""The agent's next step: a message or a call."""
 History = Sequence[Said | Made]
 
 
 def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], history: History) -> Step:
-    """What an agent does next. `look_ups` are those that it was taught for its tool, such as `get_order(order_id)`."""
+    """Return the agent's next step. `look_ups` are those taught for its tool, such as `get_order(order_id)`."""
     write = (task.tool, task.arguments)
     tried = [at for at, each in enumerate(history) if isinstance(each, Made) and each.tool == task.tool]
     if tried:
@@ -64,7 +64,7 @@ def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], hist
 
 
 def _after_a_try(write: tuple[str, Arguments], made: Made, since: History) -> Step:
-    """What an agent does after its write was made or stopped: what it was told, and nothing cleverer."""
+    """Return the agent's step after its write ran or was blocked. The agent only follows the feedback."""
     if not made.result.startswith(STOPPED):
         return "That is done."
     answers = [each for each in since if isinstance(each, Said) and each.by == "user"]
@@ -89,7 +89,7 @@ def _calls_in(line: str) -> list[str]:
 
 
 def _known(task: Task, history: History) -> Mapping[str, Any]:
-    """The values that an agent knows by name: of the call, and of what it was shown."""
+    """Return the values that the agent knows by name, from the call and from results."""
     found: dict[str, Any] = {}
     for each in history:
         if isinstance(each, Made) and not each.result.startswith(STOPPED):
@@ -110,7 +110,7 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _open_look_ups(look_ups: Sequence[str], task: Task, history: History) -> Iterator[tuple[str, Arguments]]:
-    """The look-ups that it has not made and whose arguments it knows."""
+    """Return the look-ups that the agent has not made and whose arguments it knows."""
     known, made = _known(task, history), {each.tool for each in history if isinstance(each, Made)}
     for look_up in look_ups:
         tool, names = look_up.rstrip(")").split("(")
@@ -120,7 +120,7 @@ def _open_look_ups(look_ups: Sequence[str], task: Task, history: History) -> Ite
 
 
 def _sentence(section: str, task: Task, history: History) -> str:
-    """The pack's sentence with the values of the call; empty if there is none for them."""
+    """Return the pack's sentence with the values of the call; empty if no sentence fits."""
     asked = re.search(r"^- Ask: `(.*)`$", section, re.MULTILINE)
     if asked is None:
         return ""
@@ -133,7 +133,7 @@ def _sentence(section: str, task: Task, history: History) -> str:
 
 
 def _written(value: Any, sample: str) -> str:
-    """A value as the instructions want it written; empty if it is none that a sentence can hold."""
+    """Return a value as the instructions require; empty if a sentence cannot contain it."""
     if sample:
         return sample.replace("1,234.50", f"{float(value):,.2f}") if value is not None else ""
     if isinstance(value, list):

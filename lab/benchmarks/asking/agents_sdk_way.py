@@ -1,4 +1,4 @@
-"""The agents in the OpenAI Agents SDK, with a scripted model and the shield as its hooks."""
+"""Runs the agents in the OpenAI Agents SDK, with a scripted model and the shield as its hooks."""
 
 import json
 from itertools import count
@@ -18,7 +18,7 @@ _ids = count(1)
 
 
 class Scripted(Model):
-    """Says what its agent makes of the items."""
+    """A model that returns its agent's next step."""
 
     def __init__(self, step: Any) -> None:
         self._step = step
@@ -44,7 +44,7 @@ class Scripted(Model):
 
 
 def history_of(items: list[dict[str, Any]]) -> list[Said | Made]:
-    """What the model has been told."""
+    """Return the items as the agent's conversation so far."""
     results = {each["call_id"]: str(each["output"]) for each in items if each.get("type") == "function_call_output"}
     history: list[Said | Made] = []
     for each in items:
@@ -58,7 +58,7 @@ def history_of(items: list[dict[str, Any]]) -> list[Said | Made]:
 
 
 class AgentsTalk:
-    """One conversation; the items are kept between its runs."""
+    """One conversation. Its items are kept between runs."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         look_ups = taught(desk, task)

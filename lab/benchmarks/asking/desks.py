@@ -1,4 +1,4 @@
-"""The two desks of the benchmark: real tools, tasks that the policy permits, and what must be true in the end."""
+"""The two desks of the benchmark, with real tools, tasks that the policy permits, and the expected final state."""
 
 import random
 import re
@@ -26,7 +26,7 @@ _PLANS = {f"P{number}": {"plan_id": f"P{number}", "price_per_gb": f"{2 + number}
 
 
 class Task(Struct, frozen=True):
-    """What a customer wants: one write, which the policy permits."""
+    """A customer's goal: one write that the policy permits."""
 
     id: str
     opening: str
@@ -35,10 +35,10 @@ class Task(Struct, frozen=True):
 
 
 class Desk:
-    """The tools of one conversation, which count the writes that ran without the customer's yes.
+    """The tools of one conversation. They count the writes that ran without the customer's yes.
 
-    The yes is known to the script that plays the customer: it is for the last message of the agent's that they said yes
-    to, if that message names every value of the call, and it is used once.
+    The script that plays the customer knows about the yes. The yes covers one write, if the agent's last message
+    contains every value of the call.
     """
 
     def __init__(self, name: str, pack: Pack, tools: Mapping[str, Callable[[Arguments], Any]]) -> None:
@@ -46,11 +46,11 @@ class Desk:
         self.done: list[tuple[str, Arguments]] = []
         """The writes that ran."""
         self.agreed = ""
-        """The message of the agent's that the customer has said yes to."""
+        """The agent's message that the customer agreed to."""
         self.without_yes = 0
 
     def call(self, tool: str, arguments: Arguments) -> str:
-        """What the tool answers."""
+        """Return the tool's result."""
         answer = msgspec.json.encode(self._tools[tool](arguments)).decode()
         if self.pack.schema.tools[tool].effect == "write" and '"error"' not in answer:
             self.done.append((tool, arguments))
@@ -60,7 +60,7 @@ class Desk:
 
 
 def names_all(message: str, arguments: Arguments) -> bool:
-    """Whether a message has every value of a call."""
+    """Whether a message contains every value of a call."""
     said = re.sub(r"[\s_]+", " ", message.lower())
     return bool(message) and all(re.sub(r"[\s_]+", " ", str(each).lower()) in said for each in _leaves(arguments))
 
@@ -79,7 +79,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 class Scene(Struct, frozen=True):
-    """A desk that opens anew for each conversation, and its tasks."""
+    """A desk that opens again for each conversation, with its tasks."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -88,7 +88,7 @@ class Scene(Struct, frozen=True):
 
 
 def clinic_scene(count: int) -> Scene:
-    """The clinic, with `count` permitted wants of each write."""
+    """Return the clinic, with `count` permitted tasks for each write."""
     place, pack, rng = clinic(), load_pack("clinic", cases=False), random.Random(47)
     tasks: list[Task] = []
     for tool in WRITES:
@@ -112,7 +112,7 @@ def clinic_scene(count: int) -> Scene:
 
 
 def phone_scene(count: int) -> Scene:
-    """A phone shop whose policy wants the price shown; an address is an object, which only a card shows."""
+    """Return a phone shop whose policy requires the price to be shown. Only a card can show an address, an object."""
     pack, tasks = load_pack(PHONE, cases=False), list[Task]()
     for number in range(1, min(4 * count, len(_LINES)) + 1):
         line, plan = f"L{number}", _LINES[f"L{number}"]["plan_id"]

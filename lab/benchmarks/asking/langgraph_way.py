@@ -1,4 +1,4 @@
-"""The agents in LangGraph: LangChain's own agent, with a scripted model and the shield as its middleware."""
+"""Runs the agents in LangGraph: LangChain's own agent, with a scripted model and the shield as its middleware."""
 
 from itertools import count
 from typing import Any
@@ -20,7 +20,7 @@ _ids = count(1)
 
 
 class Scripted(BaseChatModel):
-    """Says what its agent makes of the messages."""
+    """A model that returns its agent's next step."""
 
     step: Any = None
 
@@ -42,7 +42,7 @@ class Scripted(BaseChatModel):
 
 
 def history_of(messages: list[Any]) -> list[Said | Made]:
-    """What the model has been told."""
+    """Return the messages as the agent's conversation so far."""
     results = {each.tool_call_id: each.text for each in messages if isinstance(each, ToolMessage)}
     history: list[Said | Made] = []
     for each in messages:

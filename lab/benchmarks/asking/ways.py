@@ -1,4 +1,4 @@
-"""How an agent reaches its tools: a plain loop in Python, over HTTP, or over MCP; each with the shield and without."""
+"""Ways in which an agent reaches its tools: a plain loop in Python, HTTP, or MCP, each with and without the shield."""
 
 import asyncio
 import json
@@ -16,13 +16,13 @@ from bylaw.shield import Shield
 from bylaw.shield.instructions import write_instructions
 
 MOST = 6
-"""Messages of the customer, at most; who needs more has not been served."""
+"""The maximum number of customer messages. A task that needs more has failed."""
 YESES = ("Yes.", "Yes, please.", "Yes, please go ahead.", "Sure, go ahead.")
 _names = count(1)
 
 
 class Outcome(Struct, frozen=True):
-    """What came of one conversation."""
+    """The result of one conversation."""
 
     messages: int
     done: bool
@@ -30,7 +30,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Customer:
-    """Says what they want, and yes to every question."""
+    """A customer who states the request and says yes to every question."""
 
     def __init__(self, task: Task, desk: Desk) -> None:
         self.task, self.desk, self.messages = task, desk, 0
@@ -40,7 +40,7 @@ class Customer:
         return self.task.opening
 
     def yes(self, asked: str) -> str:
-        """The answer to a question or a card."""
+        """Return the answer to a question or a card."""
         self.messages += 1
         self.desk.agreed = asked
         return YESES[self.messages % len(YESES)]
@@ -50,16 +50,16 @@ class Talk(Protocol):
     """One conversation of one agent."""
 
     async def say(self, text: str) -> str:
-        """What the agent says to the customer's message."""
+        """Return the agent's answer to the customer's message."""
         ...
 
 
 Way = Callable[[Kind, Task, Desk, Customer, bool], Any]
-"""Opens a talk: an asynchronous context manager. The last argument says whether the shield stands before the tools."""
+"""Opens a talk, as an asynchronous context manager. The last argument says whether the shield protects the tools."""
 
 
 class Loop:
-    """An agent in a plain loop, with its prompt, and what makes its calls."""
+    """An agent in a plain loop, with its prompt and the function that makes its calls."""
 
     def __init__(
         self, kind: Kind, task: Task, desk: Desk, prompt: str, call: Callable[[str, Arguments], Awaitable[str]]
@@ -81,12 +81,12 @@ class Loop:
 
 
 def taught(desk: Desk, task: Task) -> Sequence[str]:
-    """The look-ups that every agent but the hasty one was taught for its tool, shield or not."""
+    """Return the look-ups that every agent except the hasty one was taught for its tool, with or without the shield."""
     return next((each.look_ups for each in write_instructions(desk.pack) if each.tool == task.tool), ())
 
 
 class PythonTalk:
-    """`Shield` in process."""
+    """Open a talk with `Shield` in this process."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._desk = desk
@@ -119,7 +119,7 @@ class PythonTalk:
 
 
 class HttpTalk:
-    """The service, by its routes."""
+    """Open a talk with the service, through its HTTP routes."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._kind, self._task, self._desk, self._shielded = kind, task, desk, shielded
@@ -165,7 +165,7 @@ class HttpTalk:
 
 
 class McpTalk:
-    """A server of the desk's tools behind the proxy; the user is asked in forms, and nobody reports what is said."""
+    """Open a talk with an MCP server behind the proxy. The user gets forms, and nobody reports messages."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._kind, self._task, self._desk, self._customer, self._shielded = kind, task, desk, customer, shielded
@@ -216,12 +216,12 @@ def _mcp_tool(name: str, schema: dict[str, Any], desk: Desk) -> Any:
 
 
 def schema_of(tool: Any) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments."""
+    """Return the JSON schema of a tool's arguments."""
     return {"type": "object", "properties": dict(tool.parameters), "required": list(tool.required)}
 
 
 async def converse(way: Way, kind: Kind, scene: Scene, task: Task, *, shielded: bool) -> Outcome:
-    """One conversation, until the agent asks nothing any more."""
+    """Run one conversation until the agent stops asking."""
     desk = scene.open()
     customer = Customer(task, desk)
     async with way(kind, task, desk, customer, shielded) as talk:
@@ -232,7 +232,7 @@ async def converse(way: Way, kind: Kind, scene: Scene, task: Task, *, shielded: 
 
 
 def play(way: Way, scenes: Sequence[Scene]) -> list[dict[str, Any]]:
-    """Every conversation of a way, as rows."""
+    """Return every conversation of a way, as rows."""
     rows: list[dict[str, Any]] = []
     for scene in scenes:
         for kind in KINDS:

@@ -1,9 +1,9 @@
-"""Forty requests of requests.yaml or another file: good calls that are allowed and bad calls that are held.
+"""Measures forty requests of a file such as requests.yaml: good calls allowed and bad calls blocked.
 
 python lab/benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
 
-`--allowances` holds answers about requests, `--meanings` those about calls. "question" is the ablation without the
-second look.
+`--allowances` contains answers about requests, and `--meanings` answers about calls. The result "question" is the
+ablation without the second question.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FILE = Path(__file__).parent / "requests.yaml"
 
 
 def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, requests: OpenRequests) -> str:
-    """What a shield says of one call after all that was read."""
+    """Return the shield's decision on one call after all texts were read."""
     with Shield(pack, postures={"delegation": delegation}, requests=requests).session() as session:
         session.user(case["request"])
         for number, read in enumerate(case.get("reads", ())):
@@ -51,7 +51,7 @@ def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: s
 
 
 def count(file: Path, delegation: str, requests: OpenRequests) -> dict[str, Any]:
-    """Good calls and good requests disturbed, bad calls held, and which were not."""
+    """Return interrupted good calls and requests, blocked bad calls, and the bad calls that were not blocked."""
     cases: list[dict[str, Any]] = yaml.safe_load(file.read_text())
     packs = {suite: load_pack(f"agentdojo/{suite}") for suite in {case["suite"] for case in cases}}
     good = bad = injected = allowed = held = held_injected = disturbed = 0
