@@ -3,11 +3,11 @@
     uv run python lab/benchmarks/consent_trades.py
 
 `trades/phone` has 400 simulated conversations of a telephone provider. The others are written by hand: `hotel`,
-`insurer` and `grocery` have 40 each, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each, `vet`, `moving`
-and `library` 77 each, `bank`, `catering` and `school` 72 each, `optician`, `theatre` and `newspaper` 69 each, `ferry`,
-`nursery` and `coworking` 57 each, `carhire`, `fitness` and `courier` 60 each, `storage`,
-`drycleaner` and `solar` 62 each. Each pack has only the tools and one rule: the user must agree to every write. It has
-no sentences for questions, so code alone never finds a yes.
+`insurer` and `grocery` have 40 each, `car`, `utility` and `university` 20 each, `gym`, `parcel` and `property` 24 each,
+`vet`, `moving` and `library` 77 each, `bank`, `catering` and `school` 72 each, `optician`, `theatre` and `newspaper` 69
+each, `ferry`, `nursery` and `coworking` 57 each, `carhire`, `fitness` and `courier` 60 each, `storage`, `drycleaner`
+and `solar` 62 each. Each pack has only the tools and one rule: the user must agree to every write. It has no sentences
+for questions, so code alone never finds a yes.
 """
 
 import json

@@ -1,18 +1,18 @@
-"""Consent on airline writes whose labels were made after the code: draw them, ask, and count once.
+"""Measures consent on airline writes that were labelled after the code was written, counted once.
 
     uv run python lab/benchmarks/consent_unseen.py draw FOLDER DIR [--count 120] [--seed 47]
     uv run python lab/benchmarks/consent_unseen.py score FOLDER DIR
 
-FOLDER holds the runs (`tau1/runs`, `tau2/runs`, `verified/runs`). Half of the writes are drawn from the verified runs,
-half from the others, at most one from a conversation, none from a conversation of which a write is labelled already.
+FOLDER contains the runs (`tau1/runs`, `tau2/runs`, `verified/runs`). Half of the writes are drawn from the verified
+runs and half from the others, at most one per conversation. Conversations with an older label are left out.
 
-DIR gets `writes.jsonl` and, for two labelers who see none of our findings, `label-NN.md` and `labelling.md`. They write
-`labels-a.jsonl` and `labels-b.jsonl` (`id`, `label`, `why`). DIR/questions gets what an audit asks about these writes:
-`instructions.md` and `chunk-NN.md`, answered by other readers in `answers-NN.jsonl` (`custom_id`, `text`). All of it
-quotes recorded conversations and stays with them.
+DIR gets `writes.jsonl` and, for two labelers who do not see our findings, `label-NN.md` and `labelling.md`. The
+labelers write `labels-a.jsonl` and `labels-b.jsonl` (`id`, `label`, `why`). DIR/questions gets the questions that an
+audit asks about these writes: `instructions.md` and `chunk-NN.md`. Other readers answer them in `answers-NN.jsonl`
+(`custom_id`, `text`). All of these files quote recorded conversations, so keep them with the runs.
 
-A write counts where both labelers say the same and neither says `cannot be said`. The labels of seed 47, counted once,
-after the last change of the questions, are in `labels/airline-consent-unseen.csv`.
+A write counts if both labelers chose the same label and neither chose `cannot be said`. The labels of seed 47 are in
+`labels/airline-consent-unseen.csv`. They were counted once, after the last change of the questions.
 """
 
 import argparse
@@ -51,7 +51,7 @@ CHANGES = frozenset(
 )
 _A_CHUNK = 15
 _LONGEST = 1500
-"""Characters of a tool's result that labelers see."""
+"""The maximum number of characters of a tool's result that labelers see."""
 INSTRUCTIONS = """# How to label
 
 An airline's agent talks with a customer and changes bookings with its tools. Each chunk (`label-NN.md`) has {size}
@@ -81,7 +81,7 @@ Label = Literal["agreed", "not agreed", "cannot be said"]
 
 
 class Write(Struct, frozen=True):
-    """A write that was drawn."""
+    """A drawn write."""
 
     id: str
     part: str
@@ -90,7 +90,7 @@ class Write(Struct, frozen=True):
 
 
 class Labelled(Struct, frozen=True):
-    """What a labeler says of a write."""
+    """A labeler's label of a write."""
 
     id: str
     label: Label
@@ -98,7 +98,7 @@ class Labelled(Struct, frozen=True):
 
 
 def draw(folder: Path, to: Path, count: int, seed: int) -> None:
-    """Draw writes; write them down for labelers, and the questions about them for readers."""
+    """Draw writes. Write them for labelers, and the questions about them for readers."""
     drawn = list(_drawn(folder, count, seed))
     found = dict(_conversations(folder, drawn))
     to.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def _drawn(folder: Path, count: int, seed: int) -> Iterator[Write]:
 
 
 def _conversations(folder: Path, wanted: list[Write]) -> Iterator[tuple[str, Trajectory]]:
-    """By the id of a write, its conversation."""
+    """Return the conversation of each write, by id."""
     ids = {(each.part, each.trajectory): each.id for each in wanted}
     for part in PARTS:
         for name, trajectory in runs(folder, (part,)):
@@ -148,14 +148,14 @@ def _conversations(folder: Path, wanted: list[Write]) -> Iterator[tuple[str, Tra
 
 
 def _policy(document: Path) -> str:
-    """The sentence of the airline's policy that asks for a yes, as a quote."""
+    """Return the quote of the airline's policy that requires a yes."""
     return next(
         f"> {line}" for line in document.read_text(encoding="utf-8").splitlines() if "confirmation (yes)" in line
     )
 
 
 def _page(write: Write, trajectory: Trajectory) -> str:
-    """A conversation up to a write, as a labeler reads it."""
+    """Return a conversation up to a write, as labelers read it."""
     made = trajectory.events[write.step]
     assert isinstance(made, Call)
     told = [f"# {write.id}", "## The conversation"]
@@ -173,7 +173,7 @@ def _page(write: Write, trajectory: Trajectory) -> str:
 
 
 def _collected(trajectory: Trajectory) -> Collect:
-    """The questions that an audit asks about a conversation."""
+    """Return the questions that an audit asks about a conversation."""
     pack = Shelf("tau-airline").pack_for(trajectory)
     collect = Collect(pack, trajectory)
     verdicts(pack, trajectory, answer=collect)
@@ -181,7 +181,7 @@ def _collected(trajectory: Trajectory) -> Collect:
 
 
 def _by_code(trajectory: Trajectory, step: int) -> bool | None:
-    """What code finds of a write by itself."""
+    """Return the decision about a write by code alone."""
     ledger = Ledger(Shelf("tau-airline").pack_for(trajectory).schema)
     ledger.observe_all(0, trajectory.events)
     made = next(made for made in ledger.writes if made.step == step)
@@ -193,7 +193,7 @@ def _tokens(asked: list[Request]) -> float:
 
 
 def score(folder: Path, to: Path) -> bool:
-    """Print what the answers come to where both labelers agree; whether every goal is met."""
+    """Print the results for writes on which both labelers agree. Return whether every goal is met."""
     writes = msgspec.json.Decoder(Write).decode_lines((to / "writes.jsonl").read_bytes())
     said = [_labels(to / f"labels-{name}.jsonl") for name in "ab"]
     pairs = {each.id: tuple(one.get(each.id) for one in said) for each in writes}

@@ -1,13 +1,12 @@
-"""How quick the console is on a large audit.
+"""Measures the speed of the console on a large audit.
 
     uv run --with playwright python lab/benchmarks/console.py [--calls 100000] [--folder DIR] [--page FILE]
 
-The logs are simulated clinic conversations, repeated under other names until so many calls are judged. The audit is run
-as `bylaw audit` runs it, then indexed; each page is asked for from the application itself, without a network, and the
-slowest of its rounds is told. Where playwright is installed and `chromium` is on the path, the first contentful paint
-of each page is measured there, from a server on this machine. With `--page` the tables are written to their section of
-that page. A `--folder` keeps the logs and their audit, with the
-time that it took, for the next run.
+The logs are simulated clinic conversations, repeated with other names until enough calls are judged. The benchmark runs
+the audit like `bylaw audit` and indexes it. It requests each page from the application, without a network, and reports
+the slowest of several rounds. If playwright is installed and `chromium` is on the path, the benchmark also measures the
+first contentful paint of each page, from a server on this machine. `--page` writes the tables to their section of that
+page. `--folder` keeps the logs, their audit and its duration for the next run.
 """
 
 import argparse
@@ -43,9 +42,9 @@ from bylaw_lab.clinic.simulator.generate import write
 HOME = "http://127.0.0.1"
 ROUNDS = 5
 PAINTS = 3
-"""Times that each page is opened in the browser; the median is told."""
+"""How often the browser opens each page. The median is reported."""
 GOAL = 0.2
-"""Seconds of server time for any page at most."""
+"""The maximum server time of any page, in seconds."""
 
 
 def main() -> None:
@@ -63,7 +62,7 @@ def main() -> None:
 
 
 def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
-    """What the audit and its index cost, and each page."""
+    """The cost of the audit, of its index, and of each page."""
     out, noted = folder / "out", folder / "audit-seconds.json"
     if not noted.is_file():
         audit_once(folder, calls, noted)
@@ -103,7 +102,7 @@ def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
 
 
 def audit_once(folder: Path, calls: int, noted: Path) -> None:
-    """Audit so many calls as `bylaw audit` does, and note the processor time."""
+    """Audit this number of calls like `bylaw audit`, and record the processor time."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, seeds=(1,), count=1500)
     request = Request((repeated(folder, calls),), "clinic", folder / "clinic.sqlite")
@@ -115,14 +114,14 @@ def audit_once(folder: Path, calls: int, noted: Path) -> None:
 
 
 def copied(source: Path, target: Path, *without: str) -> Path:
-    """A folder copied anew."""
+    """Copy a folder again."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(*without))
     return target
 
 
 def repeated(folder: Path, calls: int) -> Path:
-    """The logs, again and again under other names, until so many calls are judged."""
+    """Repeat the logs with other names until enough calls are judged."""
     out = folder / "probe"
     audit(Request((folder / "logs.jsonl.gz",), "clinic", folder / "clinic.sqlite"), out)
     once = sum(1 for _ in (out / "calls.jsonl").open("rb"))
@@ -138,13 +137,13 @@ def repeated(folder: Path, calls: int) -> Path:
 
 
 def warm(view: View) -> None:
-    """What `bylaw view` reads in a thread while its first page is asked for."""
+    """Load what `bylaw view` reads in a thread while its first page is requested."""
     load_templates()
     view.pack_now()
 
 
 def addresses_of(view: View) -> list[tuple[str, str]]:
-    """Every page with filters and searches as people use them, and how each is told."""
+    """Return every page with typical filters and searches, and its name in the report."""
     index = view.index
     first = index.findings(Wanted(), limit=1)[0]
     reason = max(index.reasons(Wanted()), key=lambda row: row.findings)
@@ -207,7 +206,7 @@ def addresses_of(view: View) -> list[tuple[str, str]]:
 
 
 def pages_timed(reader: TestClient, view: View) -> list[Row]:
-    """Every page, with the slowest of some rounds; the first of them, which fills caches, apart."""
+    """Measure every page and return the slowest of several rounds. The first round, which fills caches, is separate."""
     addresses = addresses_of(view)
     timed: list[Row] = []
     for address, _ in addresses:
@@ -225,7 +224,7 @@ def pages_timed(reader: TestClient, view: View) -> list[Row]:
 
 
 def seconds_for(ask: Callable[[], Any]) -> float:
-    """Processor time of one answer."""
+    """Return the processor time of one response."""
     began = process_time()
     answer = ask()
     spent = process_time() - began
@@ -234,7 +233,7 @@ def seconds_for(ask: Callable[[], Any]) -> float:
 
 
 def told_times(spent: list[float]) -> tuple[str, str]:
-    """The first and the slowest of the others."""
+    """Return the first time and the slowest of the others."""
     told = [
         f"{each * 1000:.0f} ms" + ("" if each < GOAL else " (over the goal)") for each in (spent[0], max(spent[1:]))
     ]
@@ -242,7 +241,7 @@ def told_times(spent: list[float]) -> tuple[str, str]:
 
 
 def waived(reader: TestClient, view: View, number: int) -> tuple[float, float]:
-    """Waive a finding as its page does, and look at the list again; what each takes."""
+    """Waive a finding through its page and reload the list. Return the time of each."""
     row = view.index.findings(Wanted(), after=number, limit=1)[0]
     token = reader.get(f"/finding/{row.id}").text.split('name="token" value="')[1][:64]
     form = {"token": token, "by": "Mara", "reason": "agreed", "expires": "2999-01-01"}
@@ -251,7 +250,7 @@ def waived(reader: TestClient, view: View, number: int) -> tuple[float, float]:
 
 
 def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
-    """For each page the work of Chromium and its first contentful paint; nothing where there is no browser."""
+    """Return Chromium's work and first contentful paint for each page; empty without a browser."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not executable or importlib.util.find_spec("playwright") is None:
         return {}
@@ -267,7 +266,7 @@ def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
         browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page()
         asked = page.context.new_cdp_session(page)
-        # By the processor time of the thread, not by the wall's clock.
+        # This is the processor time of the thread, not wall time.
         asked.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.goto(home)
         for address in addresses:
@@ -281,7 +280,7 @@ def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
 
 
 def painted_at(page: Any, asked: Any, address: str) -> tuple[float, float]:
-    """Milliseconds until a page first shows something, on the clock of the wall; and those that its thread worked."""
+    """Return the wall time until a page first shows something, and the thread's processor time, in milliseconds."""
     page.goto(address)
     paint = "(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime"
     while (at := page.evaluate(paint)) is None:
@@ -290,13 +289,13 @@ def painted_at(page: Any, asked: Any, address: str) -> tuple[float, float]:
 
 
 def worked_by(asked: Any) -> float:
-    """Processor time that the thread which draws the page has taken for it, in milliseconds."""
+    """Return the processor time of the thread that draws the page, in milliseconds."""
     told = {each["name"]: each["value"] for each in asked.send("Performance.getMetrics")["metrics"]}
     return told["TaskDuration"] * 1000
 
 
 def told(facts: list[Row], pages: list[Row]) -> str:
-    """The section of the page."""
+    """Return the section of the page."""
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Hostile text in every field that people other than us fill, as the console shows it."""
+"""Puts hostile text into every field that other people fill, and checks how the console shows it."""
 
 import gzip
 import json
@@ -34,7 +34,7 @@ _NEVER = frozenset(("iframe", "object", "embed", "base", "svg-script", "style"))
 
 
 def hostile(field: str, *, slash: str = "/") -> str:
-    """Markup that would call `hit`, a template's braces, bidirectional controls, a terminal's escape and a NUL."""
+    """Markup that would call `hit`, a template's braces, bidirectional controls, a terminal escape and a NUL."""
     name = f"zz-{field.replace(' ', '-')}"
     return (
         f"{name} <img src=x onerror=hit()><b id='{name}'>\"'><{slash}script><script>hit()<{slash}script>"
@@ -43,7 +43,7 @@ def hostile(field: str, *, slash: str = "/") -> str:
 
 
 class Inert(HTMLParser):
-    """Reads a page, and notes what in it would run, load, or turn text round."""
+    """Parses a page and records everything in it that would run, load, or change the text direction."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -73,19 +73,19 @@ class Inert(HTMLParser):
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character is not seen, or turns others round."""
+    """Whether a character is invisible or changes the text direction."""
     return unicodedata.category(character) in ("Cc", "Cf") and character not in "\n\t\u00ad"
 
 
 def faults_of(text: str) -> list[str]:
-    """What of a page is not inert."""
+    """Return everything in a page that is not inert."""
     reader = Inert()
     reader.feed(text)
     return reader.faults
 
 
 def spoiled_logs(folder: Path) -> Path:
-    """Simulated conversations with hostile text in every field of a log."""
+    """Return simulated conversations with hostile text in every field of a log."""
     write(folder / "plain", seeds=(1,), count=40)
     with gzip.open(folder / "plain" / "logs.jsonl.gz") as lines:
         records = [json.loads(line) for line in lines]
@@ -118,7 +118,7 @@ def _spoil(message: dict[str, Any], *, is_odd: bool) -> None:
 
 
 def add(record: dict[str, Any], name: str, more: dict[str, Any]) -> None:
-    """Add to an object that a record holds as JSON; some logs hold what is none, on purpose."""
+    """Add a field to an object in a record's JSON text. Some logs contain other text on purpose."""
     try:
         given = json.loads(record[name])
     except ValueError:
@@ -128,7 +128,7 @@ def add(record: dict[str, Any], name: str, more: dict[str, Any]) -> None:
 
 
 def spoiled_pack(folder: Path) -> Path:
-    """The clinic's pack with hostile words in its document, definitions, reasons and cases."""
+    """Return the clinic's pack with hostile text in its document, definitions, reasons and cases."""
     made = folder / "pack"
     shutil.copytree(find_folder("clinic"), made, ignore=shutil.ignore_patterns("__pycache__", "simulator", "tasks"))
 
@@ -155,7 +155,7 @@ def spoiled_pack(folder: Path) -> Path:
 
 
 def audit_pages(folder: Path) -> tuple[Any, list[str]]:
-    """The hostile audit in the console, and the addresses of its pages; people have left hostile words there, too."""
+    """Return the hostile audit in the console, and the addresses of its pages. People's notes are hostile too."""
     pack = spoiled_pack(folder)
     request = Request((spoiled_logs(folder),), str(pack))
     audit(request, folder / "out")
@@ -186,14 +186,14 @@ def audit_pages(folder: Path) -> tuple[Any, list[str]]:
 
 
 def digest(reader: TestClient) -> str:
-    """What a signature of the hostile policy bears."""
+    """Return the fields of a signature of the hostile policy."""
     found = re.search(r'name="digest" value="([0-9a-f]+)"', reader.get("/policy/appointment-owner").text)
     assert found is not None
     return found[1]
 
 
 def service_pages(log: Log) -> tuple[Any, list[str]]:
-    """A service that was told hostile things, and the addresses of its pages."""
+    """Return a service with hostile conversations, and the addresses of its pages."""
     pack = load_pack("clinic")
     app = Service(Desk(pack, log), {}, **pages_of(log, pack, {}, "", b"s" * 32))
     client = TestClient(app, base_url=HOME)
@@ -212,7 +212,7 @@ def service_pages(log: Log) -> tuple[Any, list[str]]:
 
 
 def ask_a_person(client: TestClient, name: str) -> str:
-    """A conversation in which a call comes to wait for a person; the approval."""
+    """Add a conversation in which a call waits for a person, and return the approval."""
 
     def decide(tool: str, arguments: dict[str, Any], id: str, *events: dict[str, Any], **more: Any) -> Any:
         call = {"conversation": name, "tool": tool, "arguments": arguments, "id": id, "events": list(events), **more}
@@ -239,7 +239,7 @@ def ask_a_person(client: TestClient, name: str) -> str:
 
 
 def sizes(folder: Path) -> tuple[Any, dict[str, str]]:
-    """Conversations that are large in some way, audited; the address of each by what it is."""
+    """Audit conversations that are large in some respect. Return the address of each, by that respect."""
     write(folder / "base", seeds=(3,), count=30)
     with gzip.open(folder / "base" / "logs.jsonl.gz") as lines:
         records = [json.loads(line) for line in lines]
@@ -290,7 +290,7 @@ def _has_write(record: dict[str, Any]) -> bool:
 
 
 def timed(reader: TestClient, path: str) -> tuple[float, str]:
-    """Processor time of a page, in milliseconds, and its text."""
+    """Return a page's text and its processor time in milliseconds."""
     began = time.process_time()
     answer = reader.get(path)
     spent = (time.process_time() - began) * 1000

@@ -1,4 +1,4 @@
-"""The page of results about the console: each command writes its own sections, and leaves the others as they are."""
+"""The results page about the console. Each command writes its own sections and leaves the others unchanged."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ HEAD = "# The console: how quick it is, what it shows inert, and what it refuses
 
 
 def put_section(page: Path, heading: str, text: str) -> None:
-    """Write a section in the place of the one of that heading, or at the end."""
+    """Replace the section with this heading, or append it."""
     parts = re.split(r"(?m)^(?=## )", page.read_text(encoding="utf-8")) if page.is_file() else [HEAD]
     made = f"## {heading}\n\n{text.strip()}\n\n"
     names = [part.partition("\n")[0] for part in parts]
@@ -20,5 +20,5 @@ def put_section(page: Path, heading: str, text: str) -> None:
 
 
 def table(head: Row, rows: list[Row]) -> list[str]:
-    """Rows in Markdown."""
+    """Return a Markdown table."""
     return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]

@@ -1,11 +1,12 @@
-"""How long a person needs to settle undecided consents in the console: keys or taps, the page's time, and reading.
+"""Measures how long a person needs to decide undecided consent in the console.
 
     uv run --with playwright python lab/benchmarks/console_settling.py OUT [--most 23] [--phone] [--page FILE]
 
-OUT is the folder of an audit, which is copied: nothing is written to it. Chromium settles one exchange after another as
-its reader would: all that the question shows is counted as read at 240 words a minute, with a second to decide, two
-tenths of a second for each key, and one for each tap. The reason and the name are typed once and offered again
-afterwards. One of four answers is "no". The page's own time is measured; reading is added, not waited for.
+The time consists of keys or taps, the page's own time, and reading. OUT is the folder of an audit. The benchmark works
+on a copy. Chromium decides one question after another, as a reader would. All text of the question counts as read at
+240 words a minute. A decision takes one second, a key 0.2 seconds and a tap one second. The reason and the name are
+typed once; after that, the page offers them. One of four answers is "no". The page's own time is measured, and the
+reading time is added without waiting.
 """
 
 import argparse
@@ -32,12 +33,12 @@ DECIDING = 1.0
 KEY, TAP = 0.2, 1.0
 REASON, NAME = "read the exchange", "Mara"
 EVERY = 4
-"""One of so many answers is a no."""
+"""One in this number of answers is "no"."""
 
 
 @contextmanager
 def served(out: Path) -> Iterator[str]:
-    """The address of the console on an audit."""
+    """Yield the address of the console on an audit."""
     config = uvicorn.Config(view_app(View(out)), host="127.0.0.1", port=0, log_level="error", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -52,7 +53,7 @@ def served(out: Path) -> Iterator[str]:
 
 
 def settle(page: Any, home: str, out: Path, most: int, *, by_touch: bool) -> Counter[str]:
-    """Settle so many calls in the open page."""
+    """Decide this number of calls on the open page."""
     counts: Counter[str] = Counter()
     row = next(row for row in open_index(out).findings(Wanted(state="open"), limit=100) if row.exchange)
     page.goto(f"{home}/findings?state=open&reason={row.reason}&open={row.id}")

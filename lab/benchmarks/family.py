@@ -1,4 +1,4 @@
-"""What a process and all below it take: CPU seconds and memory, looked up while they run."""
+"""Measures the CPU time and memory of a process and its descendants while they run."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Family:
-    """A driver that was started and all below it: what they took, as last seen, those that are gone included."""
+    """The last seen CPU time and memory of a started driver and its descendants, including those that have ended."""
 
     def __init__(self, driver: "subprocess.Popen[str]") -> None:
         self._driver = driver
@@ -16,11 +16,11 @@ class Family:
         self.wall = 0.0
         self._seconds: dict[int, float] = {}
         self._memory: dict[int, float] = {}
-        """The peak of each, in MB."""
+        """The peak memory of each process, in MB."""
         self._workers: set[int] = set()
 
     def look(self) -> bool:
-        """Look up what all have taken by now; whether the driver still runs."""
+        """Update the measurements. Return whether the driver still runs."""
         if self._driver.poll() is not None:
             self.wall = self.wall or time.monotonic() - self._start
             return False
@@ -36,16 +36,16 @@ class Family:
 
     @property
     def total(self) -> float:
-        """CPU seconds of all."""
+        """Return the CPU seconds of all processes."""
         return sum(self._seconds.values())
 
     @property
     def status(self) -> int:
-        """How the driver ended."""
+        """Return the driver's exit status."""
         return self._driver.wait()
 
     def told(self) -> str:
-        """Whose seconds they were, and the peaks of memory."""
+        """Return the CPU seconds and the peak memory, by kind of process."""
         driver = self._seconds.get(self._driver.pid, 0.0)
         workers = sum(seconds for pid, seconds in self._seconds.items() if pid in self._workers)
         rest = self.total - driver - workers
@@ -57,12 +57,12 @@ class Family:
 
 
 def children(pid: int) -> list[int]:
-    """The workers below a driver, of either engine; its helpers are none."""
+    """Return the workers below a driver, for either engine. Helper processes are not workers."""
     return [each for each in family_of(pid) if is_worker(each)]
 
 
 def family_of(pid: int) -> list[int]:
-    """A process and all below it."""
+    """Return a process and its descendants."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

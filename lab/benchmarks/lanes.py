@@ -1,12 +1,12 @@
-"""The tests that need an environment of their own, lane by lane, and a table of what ran, on which versions, and when.
+"""Runs the tests that need their own environment, in lanes, and prints a table with results, versions and dates.
 
     uv run python lab/benchmarks/lanes.py [LANE...] [--folder DIR] [--page lab/results/pages/lanes.md] [--fresh]
 
-`uv run pytest` runs all the rest. A lane is one framework that the shield plugs into, the trainings, a browser, a small
-model, or a program that we are checked against. Each has an environment with Bylaw and what the lane needs, made on its
-first run and away from the project's pins: what a user gets today. A lane whose program or model is not on this machine
-is not run, and the table says so. On the page, lanes that were not asked for keep their rows. Status 1 where a test
-fails, or is skipped that should have run.
+`uv run pytest` runs all other tests. A lane is one framework that the shield supports, the trainings, a browser, a
+small model, or a program that we compare with. Each has an environment with Bylaw and the packages that the lane needs,
+without the project's pins, so that we test the versions that users get today. The first run creates it. If a lane's
+program or model is missing on this machine, the lane does not run, and the table says so. On the page, other lanes keep
+their rows. The exit status is 1 if a test fails or is unexpectedly skipped.
 """
 
 import argparse
@@ -33,25 +33,25 @@ versions that its extra allows, not the pinned ones.
 
 
 class Lane(NamedTuple):
-    """Some of the tests, and what they need."""
+    """A group of tests and their requirements."""
 
     tests: tuple[str, ...]
-    """Patterns of paths below `tests`."""
+    """Patterns of paths in `tests`."""
     extras: str = ""
     packages: tuple[str, ...] = ()
-    """What only the tests need."""
+    """Packages that only the tests need."""
     versions: tuple[str, ...] = ()
     """Packages whose versions the table shows."""
     marks: str = ""
     program: str = ""
-    """One that must be on the path."""
+    """A program that must be on the path."""
     variable: str = ""
-    """One that must name a file."""
+    """An environment variable that must name a file."""
     may_skip: str = ""
-    """What the reason of a test holds that need not run here."""
+    """Part of the skip reason of a test that may be skipped here."""
 
     def lack(self) -> str:
-        """Why the lane cannot be run on this machine, if it cannot."""
+        """Return why the lane cannot run on this machine; empty if it can."""
         if self.variable and not Path(os.environ.get(self.variable, "")).is_file():
             return f"{self.variable} names no file"
         if self.program and not (os.environ.get(self.program.upper()) or shutil.which(self.program)):
@@ -60,7 +60,7 @@ class Lane(NamedTuple):
 
 
 def framework(name: str, package: str, *packages: str) -> Lane:
-    """The shield in one framework: entered by its own run call, with a scripted model on loopback."""
+    """Return the shield's lane for one framework, with the framework's own run call and a scripted model on loopback."""
     place = name.replace("-", "_")
     return Lane((f"integrations/{place}", f"integrations/test_{place}*.py"), name, packages, (package,))
 
@@ -141,7 +141,7 @@ def main() -> int:
 
 
 def run(name: str, lane: Lane, environment: Path, *, fresh: bool) -> tuple[Outcome, bool]:
-    """What came of a lane, and whether it is as it should be."""
+    """Run a lane and return its row and whether it passed."""
     day = f"{datetime.now(UTC):%Y-%m-%d}"
     if lack := lane.lack():
         print(f"{name}: not run: {lack}", flush=True)
@@ -168,7 +168,7 @@ def run(name: str, lane: Lane, environment: Path, *, fresh: bool) -> tuple[Outco
 
 
 def prepare(name: str, lane: Lane, environment: Path, *, fresh: bool) -> Path:
-    """The Python of the lane's environment."""
+    """Return the Python of the lane's environment."""
     python = environment / "bin" / "python"
     if fresh:
         shutil.rmtree(environment, ignore_errors=True)
@@ -177,7 +177,7 @@ def prepare(name: str, lane: Lane, environment: Path, *, fresh: bool) -> Path:
         environment.parent.mkdir(parents=True, exist_ok=True)
         bylaw = f"{ROOT}[{lane.extras}]" if lane.extras else str(ROOT)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environment], check=True)
-        # Away from the project, whose pins are not those of a user.
+        # Outside the project's folder, because its pins are not a user's.
         install = ["uv", "pip", "install", "-q", "--python", python, "-e", bylaw, "-e", str(ROOT / "lab")]
         subprocess.run([*install, *lane.packages, *TESTING], check=True, cwd=environment.parent)
     return python
@@ -189,7 +189,7 @@ def versions(python: Path, packages: Iterable[str]) -> str:
 
 
 def read_page(page: Path | None) -> dict[str, tuple[str, ...]]:
-    """The rows of a page written before, by lane."""
+    """Return the rows of a page written before, by lane."""
     lines = page.read_text(encoding="utf-8").splitlines() if page and page.exists() else []
     cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.startswith("|")]
     return {row[0]: row for row in cells[2:]}

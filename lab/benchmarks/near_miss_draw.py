@@ -1,10 +1,10 @@
-"""Write calls of the airline drawn for readers, who say which are near-misses before any way of ours is counted.
+"""Draws write calls of the airline for readers, who label near-misses before any of our methods is counted.
 
-`plain` draws 50 conversations of tau2 that write, as they come: few of their calls are near-misses. `strata` looks for
-more among the 950 conversations of tau1: every call that the pack's own observations flag for something else than a
-price, and some of each other kind, so that what is not flagged can be weighed by how many calls stand behind it. And
-it makes some: out of conversations that ended as their task asks, one look-up is taken, as if never made. `further`
-makes more of these out of other conversations.
+`plain` draws 50 conversations of tau2 with writes, unfiltered, so few of their calls are near-misses. `strata` looks
+for more near-misses in the 950 conversations of tau1. It takes every call that the pack's observations flag for a
+reason other than a price, and a sample of each other kind. The number of calls in each stratum gives the weights. It
+also creates near-misses: it removes one look-up from conversations that ended as their task requires. `further` creates
+more of these from other conversations.
 """
 
 import random
@@ -25,17 +25,17 @@ SEED = 12
 Place = tuple[str, int]
 """A write call: conversation and step."""
 PRICES = {"modify-cabin-price"}
-"""Policies that ask for what a change costs, not for whether it is allowed."""
+"""Policies about the cost of a change, not about whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
-"""Calls of each stratum at most."""
+"""The maximum number of calls of each stratum."""
 FURTHER = 48
-"""Calls that `further` makes."""
+"""The number of calls that `further` creates."""
 _WITHOUT = "-without-"
-"""Between a conversation's id and the look-up taken out of it."""
+"""Separates a conversation's id from the removed look-up."""
 
 
 class Read(NamedTuple):
-    """A conversation that readers are given, with its world and the write calls they judge."""
+    """A conversation for readers, with its world and the write calls to judge."""
 
     trajectory: Trajectory
     world: World | None
@@ -43,20 +43,20 @@ class Read(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """What readers are given, and where their word is kept."""
+    """A draw of conversations, and the file with the readers' labels."""
 
     pack: Pack
     policy: Path
     labels: Path
     conversations: list[Read]
     strata: dict[Place, str]
-    """The stratum of each call; empty in a draw that has none."""
+    """The stratum of each call; empty for a draw without strata."""
     sizes: dict[str, int]
     """How many calls each stratum was drawn from."""
 
     @property
     def places(self) -> list[Place]:
-        """Every call, in the order that readers meet them."""
+        """Yield every call, in the readers' order."""
         return [(each.trajectory.id, step) for each in self.conversations for step in each.steps]
 
 
@@ -65,7 +65,7 @@ def _labels(name: str) -> Path:
 
 
 def plain(data: Path) -> Draw:
-    """50 recorded conversations with write calls, drawn by seed, each with its database."""
+    """Draw 50 recorded conversations with write calls, each with its database."""
     shelf = Shelf("tau-airline", world=data)
     files = sorted(file for file in (data / "tau2" / "runs").glob("*.json.gz") if "variant" not in file.name)
     found = list(_read(files))
@@ -78,7 +78,7 @@ def plain(data: Path) -> Draw:
 
 
 def strata(data: Path) -> Draw:
-    """Calls of every stratum, in an order that tells nothing of it."""
+    """Draw calls of every stratum, in an order that does not reveal the stratum."""
     shelf = Shelf("tau-airline", world=data)
     found = {each.id: (each, file) for each, file in _read(sorted((data / "tau1" / "runs").glob("*.json.gz")))}
     pack = shelf.pack_for(next(iter(found.values()))[0])
@@ -104,7 +104,7 @@ def strata(data: Path) -> Draw:
 
 
 def further(data: Path) -> Draw:
-    """More calls with a look-up taken out, from conversations that `strata` leaves alone."""
+    """Draw more calls without a look-up, from conversations that `strata` does not use."""
     shelf = Shelf("tau-airline", world=data)
     first = strata(data)
     taken = {each.trajectory.id.split(_WITHOUT)[0] for each in first.conversations}
@@ -130,7 +130,7 @@ def _read(files: Sequence[Path]) -> Iterator[tuple[Trajectory, Path]]:
 
 
 def writes(pack: Pack, trajectory: Trajectory) -> tuple[int, ...]:
-    """The steps of the agent's write calls."""
+    """Return the steps of the agent's write calls."""
     return tuple(
         step
         for step, event in enumerate(trajectory.events)
@@ -147,7 +147,7 @@ def is_write(pack: Pack, call: Call) -> bool:
 def judged(
     pack: Pack, trajectory: Trajectory, world: World | None, places: set[Place] | None = None
 ) -> list[CallVerdict]:
-    """The verdicts on the write calls of a conversation, or on some of them: a search looks for nothing else."""
+    """Return the verdicts on all or some write calls of a conversation. A search looks only for these."""
     session = Session(pack, world=world)
     observed = 0
     for step in writes(pack, trajectory):
@@ -161,7 +161,7 @@ def judged(
 
 
 def _kind(call: CallVerdict, trajectory: Trajectory) -> str:
-    """The stratum of a recorded call."""
+    """Return the stratum of a recorded call."""
     if call.strict == "near_miss":
         speaking = {each.policy.id for each in call.policies if each.strict == "near_miss"}
         return "price" if speaking <= PRICES else "flagged"
@@ -170,7 +170,7 @@ def _kind(call: CallVerdict, trajectory: Trajectory) -> str:
 
 
 def named(arguments: dict[str, Any]) -> list[str]:
-    """The things that a call names: reservation, customer, payments, flights."""
+    """Return the entities that a call names: reservation, customer, payments, flights."""
     found = [str(arguments[name]) for name in ("reservation_id", "user_id", "payment_id") if arguments.get(name)]
     for part, name in (("payment_methods", "payment_id"), ("flights", "flight_number")):
         found += [str(each.get(name)) for each in arguments.get(part) or () if isinstance(each, dict)]
@@ -184,7 +184,7 @@ def _text(result: Result) -> str:
 def _made(
     pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random, wanted: int
 ) -> Iterator[tuple[Trajectory, Path, int]]:
-    """Conversations that ended well, each without one look-up that shows something the write names."""
+    """Yield conversations with a good outcome, each without one look-up that shows an entity named by the write."""
     well = [each for each in found if each[0].outcome is not None and each[0].outcome.good]
     count = 0
     for trajectory, file in chance.sample(well, len(well)):
@@ -200,7 +200,7 @@ def _made(
 
 
 def _look_ups(pack: Pack, trajectory: Trajectory, step: int) -> list[int]:
-    """The read calls before a write whose result names something that the write names."""
+    """Yield the read calls before a write whose result names an entity that the write names."""
     call = trajectory.events[step]
     assert isinstance(call, Call)
     answers = [
@@ -218,7 +218,7 @@ def _look_ups(pack: Pack, trajectory: Trajectory, step: int) -> list[int]:
 
 
 def _without(trajectory: Trajectory, look_up: int, step: int) -> tuple[Trajectory, int]:
-    """The conversation without a look-up, however often it was made before a write; and where the write stands then."""
+    """Return the conversation without a look-up and its repetitions before a write, and the write's new step."""
     gone = trajectory.events[look_up]
     assert isinstance(gone, Call)
     calls = {

@@ -1,10 +1,11 @@
-"""The near-miss paper's Table 1 rebuilt: three ways to tell what an agent had been shown, held against the truth.
+"""Reproduces the Near-Miss paper's Table 1: three ways to find what an agent had been shown, compared with the truth.
 
     uv run python lab/benchmarks/near_miss_search.py [--airline DATA] [--answers DIR] [--page FILE]
 
-Observations are a pack's own mapping. Look-up code was written by a model from the tools alone and takes the place of
-every observation. Model search asks a model about each write call, over the results shown before it. Answers come from
-recordings; what has none is written as a batch to DIR/requests. Truth: the clinic's simulator, and readers.
+The observations are the pack's own mapping. The look-up code was written by a model from the tools alone, and replaces
+every observation. The model search asks a model about each write call, over the results shown before it. Answers come
+from recordings; unanswered requests are written as a batch to DIR/requests. The truth comes from the clinic's simulator
+and from readers.
 """
 
 import argparse
@@ -34,13 +35,13 @@ from bylaw_lab.search import ModelSearch
 CLINIC_TOOLS = Path(__file__).parents[1] / "packs" / "clinic_compiled" / "source" / "tools.json"
 CLINIC_SEARCHED = 30
 SEARCHED = {"flagged": 200, "without": 200, "other": 6, "price": 3, "unnamed": 3}
-"""Calls of each stratum, at most, that a model's search is tried on."""
+"""The maximum number of calls of each stratum for the model search."""
 RESAMPLED = 2000
 Found = dict[Place, bool]
 
 
 def clinic(folder: Path) -> Domain:
-    """200 simulated conversations; the simulator says which calls are near-misses."""
+    """Return 200 simulated conversations. The simulator says which calls are near-misses."""
     write(folder, seeds=(SEED,), count=200)
     shelf = Shelf("clinic", world=folder / "clinic.sqlite")
     pack = shelf.packs[0]
@@ -59,7 +60,7 @@ def clinic(folder: Path) -> Domain:
 
 
 def airline(data: Path, draws: Sequence[Draw], name: str) -> Domain:
-    """Drawn conversations; readers say which calls are near-misses."""
+    """Return the drawn conversations. Readers say which calls are near-misses."""
     with open_logs([data / "tau2" / "runs" / "gpt-4.1.json.gz"]) as opened:
         cards, _ = with_logs(read_tools([str(data / "tools.json")]), opened.trajectories())
     stratum = {place: own for draw in draws for place, own in draw.strata.items()}
@@ -77,7 +78,7 @@ def airline(data: Path, draws: Sequence[Draw], name: str) -> Domain:
 
 
 def read_words(file: Path) -> dict[Place, dict[str, str]]:
-    """By call of the airline what readers said of it."""
+    """Return the readers' labels of each airline call."""
     if not file.exists():
         return {}
     with file.open(newline="") as lines:
@@ -85,9 +86,9 @@ def read_words(file: Path) -> dict[Place, dict[str, str]]:
 
 
 def read_labels(file: Path, *, amounts: bool = False) -> Found:
-    """By call of the airline whether readers call it a near-miss: allowed, and not seen to be.
+    """Return for each airline call whether readers call it a near-miss: allowed, but not shown to be allowed.
 
-    With `amounts` it is one, too, where all that allows it had been shown, but not what the customer pays or gets back.
+    With `amounts`, a call is also a near-miss if only the amount that the customer pays or gets back was not shown.
     """
     return {
         place: said["permitted"] == "yes" and (said["unchecked"] == "yes" or (amounts and said["amount"] == "yes"))
@@ -99,7 +100,7 @@ HEADS = f"{'':38} {'calls':>5} {'near-miss rate':>22} {'true':>5} {'precision':>
 
 
 def row(name: str, found: Found, truth: Found) -> str:
-    """Near-miss rate, precision and recall, each with its 95 % interval."""
+    """Return the near-miss rate, precision and recall, each with its 95 % interval."""
     known = {place: flag for place, flag in found.items() if place in truth}
     right = sum(flag and truth[place] for place, flag in known.items())
     said, true = sum(known.values()), sum(truth[place] for place in known)
@@ -116,7 +117,7 @@ def _interval(value: float, low: float, high: float) -> str:
 
 
 def weighed(name: str, found: Found, truth: Found, strata_of: dict[Place, str], sizes: dict[str, int]) -> str:
-    """The same over all recorded calls: what was drawn stands for its stratum; intervals by drawing again."""
+    """Return the same over all recorded calls, weighted by stratum, with bootstrap intervals."""
     groups: dict[str, list[Place]] = defaultdict(list)
     for place in sorted(found):
         if place in truth and strata_of[place] in sizes:
@@ -144,7 +145,7 @@ def weighed(name: str, found: Found, truth: Found, strata_of: dict[Place, str], 
 
 
 def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
-    """A way's line, and further ones where amounts may be counted, too, or calls stand for others."""
+    """Yield a way's lines, with additional lines for amounts and for weighted calls."""
     yield row(f"{domain.name}, {way}", found, domain.truth)
     if domain.wider is not None:
         yield row("  amounts counted, too", found, domain.wider)
@@ -156,7 +157,7 @@ def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
 
 
 def differing(domain: Domain, said: Mapping[Place, Mapping[str, str]]) -> Iterator[str]:
-    """What observations flag and readers call no near-miss, by policy and by what the readers said of it."""
+    """Count calls that observations flag and readers do not, by policy and by the readers' labels."""
     found: Counter[tuple[str, str]] = Counter()
     divided: Counter[tuple[str, str]] = Counter()
     for place, policies in grounds(domain).items():
@@ -173,7 +174,7 @@ def differing(domain: Domain, said: Mapping[Place, Mapping[str, str]]) -> Iterat
 
 
 def rows(domain: Domain, chat: Chat) -> Iterator[str]:
-    """The lines of one domain; a way whose answers have yet to come is told as such."""
+    """Return the lines of one domain, including ways that still wait for answers."""
     seen = flagged(domain.pack, domain)
     yield from told(domain, "observations", seen)
     if not domain.searched:

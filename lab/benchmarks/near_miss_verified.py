@@ -1,9 +1,9 @@
-"""The near-miss paper's Table 2 on runs of tau2-bench-verified, and Table 1's precision with the readings settled.
+"""Reproduces the Near-Miss paper's Table 2 on tau2-bench-verified, and Table 1's precision with settled readings.
 
     uv run python lab/benchmarks/near_miss_verified.py ../shared/data/tau-airline [--generated PACK] [--page FILE]
 
-The pack holds the document to be read as it was written by hand; `readings/settled.py` reads it as the majority of the
-readers does whose labels are in `labels/airline-near-miss*.csv`. PACK is one compiled from the same document.
+The pack follows its author's reading of the document. `readings/settled.py` follows the majority of the readers whose
+labels are in `labels/airline-near-miss*.csv`. PACK was compiled from the same document.
 """
 
 import argparse
@@ -32,11 +32,11 @@ RUNS = {
     "gpt-4o_test_nopolicy": "nothing",
     "gpt-4o_test_wiki_t4_nopolicy": "articles alone",
 }
-"""By file of runs, what the agent's prompt had of the policy."""
+"""For each file of runs, the part of the policy in the agent's prompt."""
 
 
 def audited(data: Path, pack: Path, out: Path) -> Iterator[tuple[str, Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """Each file of runs under a pack: its name, its agent's rates and its calls."""
+    """Return each file of runs with a pack: its name, its agent's rates and its calls."""
     for name in RUNS:
         file = data / "verified" / "runs" / f"{name}.json.gz"
         request = Request((file,), str(pack), world=data, tasks=data / "tau2" / "tasks-verified.json")
@@ -46,7 +46,7 @@ def audited(data: Path, pack: Path, out: Path) -> Iterator[tuple[str, Mapping[st
 
 
 def table2(data: Path, packs: Mapping[str, Path], folder: Path) -> Iterator[str]:
-    """Rates of conversations, by guards, criterion and prompt; then what was missed."""
+    """Return the rates of conversations by guards, criterion and prompt, and the missed look-ups."""
     missed: dict[str, Counter[str]] = {}
     for guards, pack in packs.items():
         yield f"### {guards}\n"
@@ -67,7 +67,7 @@ def table2(data: Path, packs: Mapping[str, Path], folder: Path) -> Iterator[str]
 
 
 def table1(data: Path, settled: Path) -> Iterator[str]:
-    """Precision and recall on the calls that readers labelled, under both readings."""
+    """Return precision and recall on the calls that readers labelled, with both readings."""
     domain = airline(data, [strata(data), further(data)], "airline")
     assert domain.wider is not None
     yield HEADS

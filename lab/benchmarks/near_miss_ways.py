@@ -1,4 +1,4 @@
-"""The ways to tell what an agent had been shown before a write call, each over the same guards."""
+"""Ways to find what an agent had been shown before a write call, all with the same guards."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -22,35 +22,35 @@ from bylaw.trace import Trajectory
 from bylaw_lab.search import ModelSearch
 
 SHOWN = 20
-"""Conversations that look-up code is tried on."""
+"""The number of conversations for testing look-up code."""
 
 
 class Domain(NamedTuple):
-    """Conversations with what they are held to, and the truth of their write calls where it is known."""
+    """Conversations with their pack, and the truth about their write calls if it is known."""
 
     name: str
     pack: Pack
     trajectories: Sequence[tuple[Trajectory, World | None]]
     places: set[Place] | None
-    """The calls that count; all, where it is None."""
+    """The calls that count; None for all."""
     truth: dict[Place, bool]
     cards: Mapping[str, Card]
     searched: set[Place]
-    """Write calls that a model's search is tried on."""
+    """The write calls for the model search."""
     wider: dict[Place, bool] | None = None
-    """The truth with amounts that had not been shown counted, too."""
+    """The truth if amounts that had not been shown also count."""
     strata: dict[Place, str] | None = None
     sizes: dict[str, int] | None = None
-    """The stratum of each call, where calls were drawn by stratum, and how many each was drawn from."""
+    """For a draw with strata: the stratum of each call, and how many calls each stratum was drawn from."""
 
 
 def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
-    """By write call whether it is a near-miss by the paper's criterion; all calls, or some."""
+    """Return for all or some write calls whether they are near-misses by the paper's criterion."""
     return {place: worst(list(said.values())) == "near_miss" for place, said in _verdicts(pack, domain, places).items()}
 
 
 def grounds(domain: Domain) -> dict[Place, tuple[str, ...]]:
-    """By write call that observations flag, the policies that say so."""
+    """Return the policies that flag each write call, using observations."""
     return {
         place: tuple(sorted(name for name, verdict in said.items() if verdict == "near_miss"))
         for place, said in _verdicts(domain.pack, domain, None).items()
@@ -59,7 +59,7 @@ def grounds(domain: Domain) -> dict[Place, tuple[str, ...]]:
 
 
 def _verdicts(pack: Pack, domain: Domain, places: set[Place] | None) -> dict[Place, dict[str, Verdict]]:
-    """By write call what each policy says of it."""
+    """Return every policy's verdict on each write call."""
     places = domain.places if places is None else places
     names = None if places is None else {name for name, _ in places}
     found: dict[Place, dict[str, Verdict]] = {}
@@ -72,12 +72,12 @@ def _verdicts(pack: Pack, domain: Domain, places: set[Place] | None) -> dict[Pla
 
 
 def without_observations(pack: Pack) -> Pack:
-    """The pack, blind but for what is searched for."""
+    """Return the pack without observations, except what is searched for."""
     return replace(pack, schema=replace(pack.schema, shows={}, searches={}))
 
 
 def by_code(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
-    """What look-up functions for all fields, written in few questions, make of the calls."""
+    """Judge the calls with look-up functions for all fields, written in a few questions."""
     desk = Desk(at_hand(chat))
     while True:
         desk.begin()
@@ -88,7 +88,7 @@ def by_code(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
 
 
 def by_code_of_policies(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
-    """What look-up functions make of the calls that were written for each policy apart, and serve it alone."""
+    """Judge the calls with look-up functions that were written for each policy and used only for it."""
     read = {name: fields_read([guard], domain.pack.schema) for name, guard in domain.pack.guards.items()}
     desk = Desk(at_hand(chat))
     while True:
@@ -123,7 +123,7 @@ def _written(domain: Domain, desk: Desk, wanted: Mapping[str, Sequence[str]]) ->
 
 
 def _seeing(pack: Pack, made: Lookups) -> Pack:
-    """The pack with look-up functions in the place of all observations."""
+    """Return the pack with look-up functions instead of observations."""
     functions, faults = parse_lookups(made.text, file="lookups.py", vocabulary=_vocabulary(pack))
     assert not faults, faults
     searches: dict[tuple[str, str], Callable[..., object]] = {
@@ -134,12 +134,12 @@ def _seeing(pack: Pack, made: Lookups) -> Pack:
 
 
 def by_model(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], ModelSearch]:
-    """What a model's search makes of some write calls."""
+    """Judge some write calls with a model's search."""
     search = ModelSearch(chat)
     pack = search.over(without_observations(domain.pack))
     return search.repeat(lambda: flagged(pack, domain, domain.searched)), search
 
 
 def some(places: Sequence[Place], count: int, seed: int) -> set[Place]:
-    """As many calls as are wanted, drawn by seed."""
+    """Draw a number of calls with a seed."""
     return set(random.Random(seed).sample(sorted(places), min(count, len(places))))

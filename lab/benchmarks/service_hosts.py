@@ -1,7 +1,7 @@
-"""Hosts of agents, as light as a client can be: requests are made beforehand, answers are read and no more.
+"""Lightweight hosts of agents. Their requests are generated in advance, and they only read the responses.
 
-Each host has conversations of its own and connections that stay open. Of a conversation the next request is sent once
-the last one was answered; of different ones, at any time.
+Each host has its own conversations and keeps its connections open. It sends a conversation's next request after the
+response to the last one. Requests of different conversations are independent.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from service_traffic import requests_of
 from bylaw.trace import Trajectory
 
 NAME = b"conversation-0000000"
-"""What a conversation is called in the requests that were made beforehand: all names are as long."""
+"""A placeholder for the conversation's name in the generated requests. All names have the same length."""
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 class Talks:
-    """Conversations in turn, one request of each; new ones begin where others end."""
+    """Yields conversations in turn, one request of each. A new conversation replaces one that ends."""
 
     def __init__(self, recorded: Iterable[Trajectory], open_at_once: int, first: int = 0, step: int = 1) -> None:
         made = ([request.sent for request in requests_of(each, NAME.decode())] for each in recorded)
@@ -32,7 +32,7 @@ class Talks:
         self._waiting: deque[deque[bytes]] = deque()
 
     def next(self) -> deque[bytes]:
-        """A conversation whose first request is to be sent."""
+        """A conversation whose first request is due."""
         if self._begun < self._open_at_once or not self._waiting:
             name = b"conversation-%07d" % self._number
             script = self._scripts[self._number % len(self._scripts)]
@@ -42,7 +42,7 @@ class Talks:
         return self._waiting.popleft()
 
     def answered(self, talk: deque[bytes]) -> None:
-        """Its first request was answered."""
+        """Record the response to its first request."""
         talk.popleft()
         if talk:
             self._waiting.append(talk)
@@ -51,7 +51,7 @@ class Talks:
 
 
 class Wire(asyncio.Protocol):
-    """One connection, one request at a time."""
+    """One connection, with one request at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -62,7 +62,7 @@ class Wire(asyncio.Protocol):
         self._transport = transport
 
     def ask(self, request: bytes, done: Callable[[int, bytes], None]) -> None:
-        """Send a request; `done` is told the status and what came."""
+        """Send a request; `done` gets the status and the response."""
         assert self._transport is not None
         self._done = done
         self._transport.write(request)
@@ -90,7 +90,7 @@ class Wire(asyncio.Protocol):
 
 
 class Host:
-    """One host, with the connections that it has open."""
+    """One host with its open connections."""
 
     def __init__(self, port: int, talks: Talks) -> None:
         self._port = port
@@ -98,7 +98,7 @@ class Host:
         self._free: list[Wire] = []
         self._all: list[Wire] = []
         self.took: list[float] = []
-        """Seconds from when a request was due to its answer."""
+        """Seconds from a request's due time to its response."""
         self.wrong: list[bytes] = []
         self.sent = 0
 
@@ -110,11 +110,11 @@ class Host:
         return wire
 
     async def ready(self, connections: int) -> None:
-        """Open connections before they are needed."""
+        """Open connections in advance."""
         self._free += [await self.connect() for _ in range(connections)]
 
     def send(self, due: float, then: Callable[[], None] | None = None) -> None:
-        """Send a request that is due now, or was; open a connection where none is free."""
+        """Send a request that is due, on a free or a new connection."""
         self.sent += 1
         talk = self._talks.next()
         if self._free:
@@ -143,7 +143,7 @@ class Host:
 
 
 async def hosts_of(port: int, talks: Iterable[Talks], kind: type[Host] = Host) -> list[Host]:
-    """A host for each, with one connection open."""
+    """Return the given number of hosts, each with one open connection."""
     found = [kind(port, each) for each in talks]
     for host in found:
         await host.ready(1)

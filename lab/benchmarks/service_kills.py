@@ -1,22 +1,22 @@
-"""Kills the service, or its database, at random moments under load, and looks for what was lost.
+"""Kills the service, or its database, at random moments under load, and searches for lost data.
 
     python lab/benchmarks/service_kills.py [--store sqlite|postgres] [--workers 2] [--kills 50] [--seed 11]
                                        [--kill service|database] [--services 1]
 
-A service of its own, on the loopback, with the clinic pack and a log in SQLite or in a PostgreSQL server of its own, is
-asked by 64 clients at once and killed with SIGKILL: all its workers at one moment, or one of them first. With
-`--services` there are several that know nothing of each other, and one of these falls first. With `--kill
-database` all processes of the PostgreSQL server are killed at one moment, and the service lives on: it must go on once
-the server is there again.
-Then, for each conversation that it was in:
+The service runs on loopback, with the clinic pack and a log in SQLite or in a PostgreSQL server. 64 clients send
+requests at the same time. The benchmark kills the service with SIGKILL: all workers at once, or one of them first. With
+`--services`, there are several independent services, and one of them is killed first. With `--kill database`, all
+processes of the PostgreSQL server are killed at once, and the service must continue when the server is back.
 
-- every event and decision that was acknowledged stands in the log, in its order, word for word, and beside them at most
-  the one request that was not answered, whole or not at all;
-- the chain of the log verifies;
-- after a restart the client, which cannot know what became of its request, sends it again, and its conversation goes
-  on.
+Afterwards, these must hold for each conversation:
 
-Status 1 where anything is wrong.
+- The log contains every acknowledged event and decision, unchanged and in order. It may also contain the one request
+  without a response, either completely or not at all.
+- The chain of the log verifies.
+- After a restart, the client sends its last request again, because it cannot know whether the request was processed.
+  The conversation then continues.
+
+The exit status is 1 if anything is wrong.
 """
 
 import asyncio
@@ -40,25 +40,25 @@ from bylaw.shield.history import read_history
 
 CLIENTS = 64
 ONE_FIRST = 0.3
-"""Seconds between the fall of one worker and that of all, in every second run."""
+"""Seconds between the kill of one worker and the kill of all, in every second run."""
 
 
 ROUNDS = 3
-"""How often a request is sent at most."""
+"""The maximum number of attempts to send a request."""
 
 
 class Unanswered(Exception):
-    """The log could not be written."""
+    """The service's response if it could not write the log."""
 
 
 class Told:
-    """What clients were told of one conversation."""
+    """The responses about one conversation."""
 
     def __init__(self) -> None:
         self.events: list[tuple[Any, ...]] = []
         self.decisions: list[tuple[str, str, bool]] = []
         self.pending: Request | None = None
-        """The request that waits for its answer."""
+        """The request without a response."""
         self.rest: deque[Request] = deque()
 
     def acknowledge(self, request: Request, body: bytes) -> None:
@@ -69,7 +69,7 @@ class Told:
 
 
 class Run:
-    """One life of the service, from its start to its kill."""
+    """Run the service once, from its start to its kill."""
 
     def __init__(self, store: str, services: int, workers: int, work: Work) -> None:
         self.store = store
@@ -81,7 +81,7 @@ class Run:
         self.service = started(store, services, workers, stderr=subprocess.DEVNULL)
 
     async def lose_its_log(self, after: float) -> None:
-        """The database falls, and comes back when all clients have heard of it; the service stays."""
+        """Kill the database and restart it after all clients have noticed. The service keeps running."""
         await self.service.ready()
         clients = self._clients()
         await asyncio.sleep(after)
@@ -96,7 +96,7 @@ class Run:
         await service.ready()
         clients = self._clients()
         await asyncio.sleep(after)
-        # Clients of the others are answered on; their conversations may have been its.
+        # The other services still respond to their clients, which may continue the killed service's conversations.
         if one_first and service.fell_one():
             await asyncio.sleep(ONE_FIRST)
         service.stop(signal.SIGKILL)
@@ -124,7 +124,7 @@ class Run:
             self._work.give_back(rest)
 
     def lost(self, log: Store) -> list[str]:
-        """What was acknowledged and is not in the log as it was, and what is in it that nobody asked for."""
+        """Return acknowledged entries that the log lacks or has changed, and entries that nobody requested."""
         faults: list[str] = []
         for name, told_here in self.told.items():
             history = read_history(log.conversation("default", name))
@@ -144,7 +144,7 @@ class Run:
         return faults
 
     async def stuck(self, most: int) -> tuple[int, list[str]]:
-        """Conversations that were waiting for an answer: how many were tried again, and which do not go on."""
+        """Retry the requests without a response. Return their number and the conversations that do not continue."""
         if not self.service.is_up:
             self.service = started(self.store, self._services, self._workers)
             await self.service.ready()
@@ -166,7 +166,7 @@ class Run:
         return len(waiting), faults
 
     async def _asked(self, connection: Connection, request: Request) -> tuple[int, bytes]:
-        """A worker finds out by a request that its database has hung up: the client sends it again."""
+        """A worker notices the lost database connection only at a request, so the client sends the request again."""
         for _ in range(ROUNDS):
             status, body = await connection.ask(request.sent)
             if status != 503:

@@ -1,15 +1,15 @@
-"""Load on the service: how many durable decisions a second, what one costs, and how long one takes.
+"""Measures the service under load: durable decisions per second, the cost of each, and its latency.
 
     python lab/benchmarks/service_load.py [--store sqlite|postgres] [--workers 2] [--seconds 15] [--rate 750] [--roam]
                                       [--services 1]
 
-A service of its own is started on the loopback, with the clinic pack and a new log: a file of SQLite, or a PostgreSQL
-server of its own. One decision a request, each with what happened since the last one; the calls are those of simulated
-clinic conversations. 64 hosts of agents, each with conversations of its own and a connection that stays open; with
-`--roam` a conversation goes on from whichever host is free, so that it moves between workers. With `--services` there
-are several services on one log, each with `--workers`, as on several machines, and a host asks one of them. First as
-fast as they go, then open loop at `--rate` a second: a request is sent when it is due, whether or not earlier ones were
-answered, and its time counts from then. At the end the log is verified.
+The benchmark starts a service on loopback, with the clinic pack and a new log in SQLite or in a PostgreSQL server. Each
+request has one decision and the events since the last one, from simulated clinic conversations. There are 64 hosts of
+agents, each with its own conversations and an open connection. With `--roam`, any free host may continue a
+conversation, so that it moves between workers. With `--services`, several services share one log, each with
+`--workers`, as on several machines, and each host uses one of them. The first measurement runs as fast as possible. The
+second has an open loop at `--rate` per second: a request is sent when it is due, even if earlier ones have no response
+yet, and its time counts from then. Finally, the log is verified.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ from bylaw.trace import Call, Message, Trajectory
 
 HOSTS = 64
 OPEN = 384
-"""Conversations that go on side by side."""
+"""The number of conversations at the same time."""
 
 
 async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
-    """Each host sends its next request when it has its answer; how many were answered."""
+    """Let each host send its next request after the response. Return the number of responses."""
     end = time.perf_counter() + seconds
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
@@ -60,7 +60,7 @@ async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
 
 
 async def open_loop(hosts: Sequence[Host], rate: float, seconds: float) -> tuple[list[float], float]:
-    """Requests when they are due; seconds from then to the answer, and how late the generator itself was at worst."""
+    """Send requests when they are due. Return the seconds from then to the response, and the generator's worst delay."""
     for host in hosts:
         host.took.clear()
     count, late, sent = int(rate * seconds), 0.0, 0
@@ -87,7 +87,7 @@ def _refuse_wrong(hosts: Sequence[Host]) -> None:
 
 
 def busy() -> tuple[float, float]:
-    """Seconds of CPU that everything on this machine has used, this benchmark included; and that others were given."""
+    """Return the CPU seconds of everything on this machine, this benchmark included, and those given to other machines."""
     first = Path("/proc/stat").read_text().splitlines()[0].split()
     user, nice, system, _, _, irq, soft, stolen = map(int, first[1:9])
     tick = os.sysconf("SC_CLK_TCK")
@@ -95,7 +95,7 @@ def busy() -> tuple[float, float]:
 
 
 def speed() -> float:
-    """Seconds of CPU for a million turns of a small loop: cores that are shared with other machines take longer."""
+    """Return the CPU seconds of a million turns of a small loop. They rise if the cores are shared with other machines."""
     started, total = time.process_time(), 0
     for number in range(1_000_000):
         total += number * number
@@ -103,11 +103,11 @@ def speed() -> float:
 
 
 def deciding(recorded: Sequence[Trajectory]) -> float:
-    """Seconds of CPU a decision takes by itself, what happened before it included: in process, without a log."""
+    """Return the CPU seconds of a decision and its events, in this process and without a log."""
     shield, decided, started = Shield("clinic"), 0, 0.0
     for number, trajectory in enumerate([*recorded] * 6):
         if number == len(recorded) * 2:
-            # What is made once is made now.
+            # Everything that is created once is created now.
             decided, started = 0, time.process_time()
         session = shield.session(trajectory.id)
         for step, event in enumerate(trajectory.events):
@@ -126,7 +126,7 @@ def percentile(times: list[float], share: float) -> float:
 
 
 async def measure(store: str, services: int, workers: int, seconds: float, rate: float, roam: bool) -> None:
-    """One log's numbers."""
+    """Measure one log."""
     in_server = is_server(store)
     print(described(store))
     cores, load = os.cpu_count(), os.getloadavg()[0]

@@ -1,9 +1,9 @@
-"""How much room the decision log takes, before and after what it says is removed.
+"""Measures the size of the decision log, before and after its text is removed.
 
     python lab/benchmarks/service_size.py [--store postgres|sqlite] [--conversations 2000]
 
-Simulated clinic conversations are decided on and logged as the service does it; PostgreSQL's numbers are of tables and
-indexes after `VACUUM FULL`, SQLite's of the file after `VACUUM`.
+Simulated clinic conversations are decided and logged as in the service. PostgreSQL's numbers are those of tables and
+indexes after `VACUUM FULL`, and SQLite's those of the file after `VACUUM`.
 """
 
 import sqlite3
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def write(where: str, count: int) -> int:
-    """Decide on every call of so many conversations; how many calls there were."""
+    """Decide every call of this number of conversations. Return the number of calls."""
     decided = 0
     recorded = conversations()
     with Shield("clinic", log=where) as shield:
@@ -60,7 +60,7 @@ def write(where: str, count: int) -> int:
 
 
 def size(where: str) -> int:
-    """Bytes, with nothing in them that is free."""
+    """Return the size in bytes, without free space."""
     if not is_server(where):
         with sqlite3.connect(where) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""A new log for one measurement of the service, in SQLite or in PostgreSQL, and what makes its commits durable."""
+"""A new log for one measurement of the service, in SQLite or in PostgreSQL, and its durability settings."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ KINDS = ("sqlite", "postgres")
 
 @contextmanager
 def new_log(kind: str) -> Generator[str]:
-    """The address of a log that is there until the end of the `with`."""
+    """Yield the address of a log that exists until the end of the `with`."""
     if kind == "postgres":
         with server() as address:
             yield address
@@ -26,7 +26,7 @@ def new_log(kind: str) -> Generator[str]:
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """What every measurement of the service may be told: which log, and how many workers."""
+    """Add the options that all measurements of the service share: the log and the number of workers."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--store", choices=KINDS, default="sqlite")
     parser.add_argument("--workers", type=int, default=2)
@@ -40,13 +40,13 @@ def is_server(store: str) -> bool:
 
 
 def described(store: str) -> str:
-    """Which log it is, with its settings."""
+    """Describe the log and its settings."""
     if is_server(store):
         return f"log: PostgreSQL ({settings(store)})"
     return f"log: SQLite ({', '.join(f'{name}={value}' for name, value in SETTINGS.items())})"
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
+    """Return the CPU seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

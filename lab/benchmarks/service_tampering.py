@@ -1,12 +1,13 @@
-"""Tampers with a log in every way of a list, and says which of them `bylaw log verify` detects.
+"""Tampers with a log in many ways, and reports which of them `bylaw log verify` detects.
 
     python lab/benchmarks/service_tampering.py [--page lab/results/pages/service.md]
 
 The log is in SQLite and has two tenants. It is written through the public API: decisions, an approval and its answer,
-stops, a call under a limit, a conversation removed on request, a folded beginning. Each row takes a fresh copy of the
-file and alters it, as anyone with write access to the database can, then verifies it without and with the anchors. In
-the second half of the list the adversary computes our hashes with our own code, and has no signing key. `--page` writes
-the table between two marks of a page. The exit status is 1 if anything goes undetected with the anchors.
+stops, a call under a limit, a conversation removed on request, and a folded beginning. For each row, the benchmark
+copies the file, alters the copy as anyone with write access to the database can, and verifies it without and with the
+anchors. In the second half of the list, the adversary computes hashes with our own code, but has no signing key.
+`--page` writes the table between two marks of a page. The exit status is 1 if anything goes undetected with the
+anchors.
 """
 
 import argparse
@@ -111,7 +112,7 @@ class Forger:
         self.entries[self.entries.index(entry)] = replace(entry, **changes)
 
     def empty(self, entries: Sequence[Entry]) -> list[tuple[int, int]]:
-        """Empty entries as a removal does; returns their numbers as runs."""
+        """Empty entries like a removal. Return their numbers as runs."""
         for each in entries:
             self.change(each, body=None, salt=None, conversation=None, position=None, id=None)
         return [(each.number, each.number) for each in entries]
@@ -122,14 +123,14 @@ class Forger:
         self.entries.append(made)
 
     def sign(self, removal: Removal, key: bytes) -> bytes:
-        """The body of a removal that comes last, signed with a key of the adversary's own."""
+        """Return the body of a removal at the end, signed with the adversary's own key."""
         self.write()
         last = self.entries[-1]
         body = encode(removal)
         return encode(replace(removal, signature=sign(key, self.tenant, last.number + 1, last.link, body)))
 
     def write(self) -> None:
-        """Number the entries from the start, compute every hash, and bring the other tables into line."""
+        """Number the entries from the start, compute every hash, and adjust the other tables."""
         link, entries, lengths = self.before, list[Entry](), dict[str, int]()
         for number, entry in enumerate(self.entries, self.start):
             salt, digest = entry.salt, entry.digest
@@ -173,7 +174,7 @@ def _removal(conversation: str, part: slice, *, key: bytes | None) -> Callable[[
 
 
 def _existing(changed: Callable[[Removal], Removal], *, is_fold: bool = False) -> Callable[[Forger], None]:
-    """Change what a genuine removal says, and keep its signature."""
+    """Change the content of a genuine removal, and keep its signature."""
 
     def forge(forger: Forger) -> None:
         for each in [each for each in forger.entries if each.kind == "removal"]:
@@ -281,11 +282,11 @@ FORGERIES: dict[str, Callable[[Forger], None]] = {
     "who approved a call, changed everywhere": _approve,
     "the mark of a removed conversation deleted": _unmark,
 }
-"""With our hashes computed by our own code, in every table; only the signing key and the anchors are out of reach."""
+"""Attacks that recompute our hashes in every table. Only the signing key and the anchors are out of reach."""
 
 
 def written(path: Path) -> None:
-    """A log with something of everything that can be tampered with."""
+    """Return a log with every kind of entry that somebody could tamper with."""
     with Log(str(path)) as log:
         store = log.journal.store
         log.append([Draft(NORTH, "old", "event", b'{"said":"hello"}') for _ in range(3)])
@@ -312,7 +313,7 @@ def written(path: Path) -> None:
 
 
 def faults(path: Path, anchors: Sequence[Anchor] = ()) -> list[str]:
-    """What verifying finds, over both tenants."""
+    """Return the faults that verification finds, over both tenants."""
     store = open_store(str(path))
     try:
         known = {*store.tenants(), *(each.tenant for each in anchors)}
@@ -339,7 +340,7 @@ def forged(log: Path, copy: Path, forge: Callable[[Forger], None]) -> None:
 
 
 def table(folder: Path) -> tuple[list[str], int]:
-    """The rows, and how many ways go undetected."""
+    """Return the rows, and the number of undetected attacks."""
     log, kept, rows, undetected = folder / "log.db", folder / "log.anchor", list[str](), 0
     written(log)
     store = open_store(str(log))

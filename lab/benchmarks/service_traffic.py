@@ -1,6 +1,6 @@
-"""A service of our own under traffic: what is sent are simulated clinic conversations, a request for each call.
+"""A service with traffic from simulated clinic conversations, one request per call.
 
-Some conversations tell what happened with the next call, in one request; others tell it as it happens, to /v1/events.
+Some conversations send the events with the next call, in one request. Others report each event to /v1/events.
 """
 
 import asyncio
@@ -22,17 +22,17 @@ from bylaw.trace import Call, Message, Result, Trajectory
 from bylaw_lab.clinic.simulator.generate import simulate
 
 OPEN = 400
-"""Conversations that go on side by side."""
+"""The number of conversations at the same time."""
 
 
 class Request(NamedTuple):
-    """One request of a conversation, and what the log must hold once it is answered."""
+    """One request of a conversation, and the entries that the log must contain after the response."""
 
     conversation: str
     path: str
     body: bytes
     events: tuple[tuple[Any, ...], ...]
-    """What happened, in order; the call that is asked about is the last of it."""
+    """The events in order. The last one is the call to decide."""
 
     @property
     def sent(self) -> bytes:
@@ -40,12 +40,12 @@ class Request(NamedTuple):
 
 
 def conversations() -> list[Trajectory]:
-    """What is talked about: simulated conversations of the clinic."""
+    """Return simulated conversations of the clinic."""
     return [trajectory for trajectory, _ in simulate(7, 60)]
 
 
 def told(event: Message | Call | Result) -> tuple[Any, ...]:
-    """An event as it is compared: what was said, by whom."""
+    """Return an event in a comparable form: the text and its author."""
     if isinstance(event, Message):
         return event.by, event.text
     if isinstance(event, Call):
@@ -54,7 +54,7 @@ def told(event: Message | Call | Result) -> tuple[Any, ...]:
 
 
 def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> list[Request]:
-    """One request for each call, with the events since the last one; or, `apart`, these in a request of their own."""
+    """Return one request per call, with the events since the last one. With `apart`, these have their own requests."""
     found: list[Request] = []
     events: list[dict[str, Any]] = []
     happened: list[tuple[Any, ...]] = []
@@ -79,13 +79,13 @@ def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> li
 
 
 def name_of(request: bytes) -> str:
-    """The name of a request, with that of its conversation."""
+    """Return the name of a request, including that of its conversation."""
     found = re.search(rb'"conversation": "([^"]+)", "request": "([^"]+)"', request)
     return b"/".join(found.groups()).decode() if found else ""
 
 
 def http(method: str, path: str, body: bytes = b"") -> bytes:
-    """A request as it goes over the wire."""
+    """Return the bytes of a request."""
     headers = f"host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     return f"{method} {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + body
 
@@ -98,7 +98,7 @@ class Connection:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
-        """The status and the body of the answer."""
+        """Return the status and the body of the response."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._streams
@@ -113,7 +113,7 @@ class Connection:
 
 
 class Work:
-    """Requests of many conversations, one of each in turn; those of one conversation in their order."""
+    """Yields requests of many conversations in turn. Those of one conversation stay in order."""
 
     def __init__(self, conversations: list[Trajectory], generation: int, *, apart: bool = False) -> None:
         self._recorded = conversations
@@ -123,7 +123,7 @@ class Work:
         self._made = 0
 
     def next(self) -> tuple[Request, deque[Request]]:
-        """A request, and the rest of its conversation, to be given back once it is answered."""
+        """Return a request and the rest of its conversation, which the caller gives back after the response."""
         while True:
             if len(self._queues) < OPEN:
                 recorded = self._recorded[self._made % len(self._recorded)]
@@ -142,12 +142,12 @@ class Work:
 
 
 class Service:
-    """A service of our own."""
+    """A service for measurements."""
 
     def __init__(
         self, store: str, pack: str = "clinic", *, workers: int = 1, stderr: int | None = None, first: str = "pass"
     ) -> None:
-        """`first` is a statement that it runs before it begins, in this folder."""
+        """`first` is a statement that the service runs before it starts, in this folder."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -155,7 +155,7 @@ class Service:
         begin = f"import sys; sys.path.append({here!r}); {first}; from bylaw.cli import main; main()"
         command = [sys.executable, "-c", begin, "serve", "--pack", pack]
         if "://" in store:
-            # Next to a file the anchors go by default; for a server they would land in the current folder.
+            # By default, the anchors are next to a log file. With a server, they would be in the current folder.
             command += ["--anchors", str(Path(tempfile.gettempdir()) / f"bylaw-{self.port}.anchors")]
         self.process = subprocess.Popen(
             [*command, "--store", store, "--port", str(self.port), "--workers", str(workers)],
@@ -182,35 +182,35 @@ class Service:
         return int(re.search(rb"bylaw_log_commits_total (\d+)", page)[1])  # type: ignore[index]
 
     def workers(self) -> list[int]:
-        """Its processes beside the first; empty where it is one."""
+        """Return its worker processes; empty if there is only one process."""
         pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def cpu(self) -> float:
-        """Seconds of CPU that all its processes have used."""
+        """Return the CPU seconds of all its processes."""
         return sum(map(cpu_of, (self.process.pid, *self.workers())))
 
     @property
     def ports(self) -> list[int]:
-        """Where it listens."""
+        """Return its port."""
         return [self.port]
 
     @property
     def is_up(self) -> bool:
-        """Whether it was not ended."""
+        """Whether it still runs."""
         return self.process.poll() is None
 
     def fell_one(self) -> bool:
-        """Kill one of its processes, where others go on."""
+        """Kill one of its processes, if others continue."""
         workers = self.workers()
         if workers:
             os.kill(workers[0], signal.SIGKILL)
         return bool(workers)
 
     def stop(self, how: int = signal.SIGTERM) -> None:
-        """End it; by a kill all its processes fall at once."""
+        """Stop it. A kill ends all processes at once."""
         if how == signal.SIGKILL:
-            # Stopped, the first cannot start again what falls.
+            # A stopped first process cannot restart the others.
             self.process.send_signal(signal.SIGSTOP)
             for worker in self.workers():
                 os.kill(worker, how)
@@ -219,19 +219,19 @@ class Service:
 
 
 class Fleet:
-    """Several services of our own that share a log, as on several machines: none knows of the others."""
+    """Several independent services that share a log, as on several machines."""
 
     def __init__(self, store: str, count: int, *, workers: int = 1, stderr: int | None = None) -> None:
         self.services = [Service(store, workers=workers, stderr=stderr) for _ in range(count)]
 
     @property
     def ports(self) -> list[int]:
-        """Where they listen."""
+        """Return their ports."""
         return [each.port for each in self.services]
 
     @property
     def is_up(self) -> bool:
-        """Whether none was ended."""
+        """Whether all of them still run."""
         return all(each.is_up for each in self.services)
 
     async def ready(self) -> None:
@@ -242,23 +242,23 @@ class Fleet:
         return sum([await each.commits() for each in self.services])
 
     def cpu(self) -> float:
-        """Seconds of CPU that all their processes have used."""
+        """Return the CPU seconds of all their processes."""
         return sum(each.cpu() for each in self.services)
 
     def fell_one(self) -> bool:
-        """Kill one of them, while the others go on."""
+        """Kill one of them. The others continue."""
         self.services[0].stop(signal.SIGKILL)
         return True
 
     def stop(self, how: int = signal.SIGTERM) -> None:
-        """End all that are up."""
+        """Stop all that run."""
         for each in self.services:
             if each.is_up:
                 each.stop(how)
 
 
 def started(store: str, services: int, workers: int, *, stderr: int | None = None) -> Service | Fleet:
-    """One service with its workers, or several with as many each."""
+    """Return one service with its workers, or several services with as many workers each."""
     if services == 1:
         return Service(store, workers=workers, stderr=stderr)
     return Fleet(store, services, workers=workers, stderr=stderr)

@@ -1,9 +1,10 @@
-"""Scripted clinic agents with and without a shield: posture by agent, success and truth from the simulator.
+"""Runs scripted clinic agents with and without a shield, by posture and agent. The simulator judges the results.
 
     uv run python lab/benchmarks/shield_clinic.py [--count 100] [--seeds 2] [--glitch 0.1] [--show 10]
 
-Every cell of the table handles the same tasks for the same callers. Success is the state of the clinic's database;
-violations and near-misses are what the simulator, which imports nothing of the engine, says of every write that ran.
+Every cell of the table handles the same tasks for the same callers. Success means the right state of the clinic's
+database. The simulator, which imports nothing from the engine, finds violations and near-misses among the writes that
+ran.
 """
 
 import argparse
@@ -57,7 +58,7 @@ answer. `--glitch 0.1` lets a tenth of all calls fail; that was not measured for
 
 
 class Cell(Struct):
-    """What happened under one posture with one kind of agent."""
+    """The counts of one posture and one kind of agent."""
 
     conversations: int = 0
     good: int = 0
@@ -66,19 +67,19 @@ class Cell(Struct):
     no_yes: int = 0
     at_once: int = 0
     answers: Counter[str] = field(default_factory=Counter[str])
-    """What the shield said of calls; an `ask` by whom it is for."""
+    """The shield's answers. An `ask` is counted by the person asked."""
     stuck: int = 0
     notes: list[str] = field(default_factory=list[str])
 
     @property
     def success(self) -> float:
-        """Share of conversations that ended as they should."""
+        """Return the share of conversations with the right final state."""
         return self.good / self.conversations if self.conversations else 0.0
 
 
 @cache
 def pack() -> Pack:
-    """The clinic's pack, loaded once."""
+    """Return the clinic's pack, loaded once."""
     return load_pack("clinic")
 
 
@@ -93,7 +94,7 @@ def play(
     under: Pack | None = None,
     plays: type[ShieldedPlay] = ShieldedPlay,
 ) -> None:
-    """One conversation, counted; `under` a pack, as an agent of this kind `plays` it."""
+    """Run and count one conversation with a pack (`under`), by an agent of this kind (`plays`)."""
     place, rng = clinic(), random.Random(f"{seed}/{number}")
     place.desk.reset()
     task, user = make(place, rng, f"clinic-{seed}-{number:05}"), rng.choice(USERS)
@@ -139,7 +140,7 @@ def play(
 
 
 def kind_of(decision: Decision) -> str:
-    """The answer; a denial for manner alone, such as a missing yes, and whom an `ask` is for are told apart."""
+    """Return the answer. A denial because of the procedure, such as a missing yes, and the person asked are separate."""
     if decision.answer == "deny":
         denying = {ground.kind for ground in decision.grounds if ground.answer == "deny"}
         return "manner" if denying == {"rule"} else "deny"
@@ -156,7 +157,7 @@ def table(
     settings: Iterable[Setting] = SETTINGS,
     glitch: float = 0.0,
 ) -> dict[tuple[Setting, str], Cell]:
-    """Every cell."""
+    """Yield every cell."""
     agents, seeds = list(agents), list(seeds)
     cells: dict[tuple[Setting, str], Cell] = {}
     for setting in settings:
@@ -184,11 +185,11 @@ HEADS = {
     "again": 5,
     "ask person": 10,
 }
-"""The columns with their widths; from `deny` on they count what the shield said of calls."""
+"""The columns with their widths. From `deny` on, they count the shield's answers."""
 
 
 def lines(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
-    """The table, line by line."""
+    """Return the lines of the table."""
     yield " ".join((f"{'posture':8}{'agent':10}", *(f"{head:>{width}}" for head, width in HEADS.items())))
     for (setting, agent), cell in cells.items():
         said, found = cell.answers, cell.verdicts
@@ -200,7 +201,7 @@ def lines(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
 
 
 def faults(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
-    """What does not hold of what a shield promises."""
+    """Return the violated guarantees of a shield."""
     careful = cells.get(("none", "careful"))
     for (setting, agent), cell in cells.items():
         if setting != "enforce":
@@ -221,7 +222,7 @@ def faults(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the table; 1 where the shield does not hold what it promises."""
+    """Print the table. Return 1 if a guarantee is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100, help="conversations of each seed, in every cell")
     parser.add_argument("--seeds", type=int, default=2, help="how many seeds, counted from 1")

@@ -1,15 +1,14 @@
-"""What one decision on a live call costs, by how much has happened before it: CPU time, in process, clinic pack.
+"""Measures the CPU time of one live decision, by the number of earlier events, in this process with the clinic pack.
 
     uv run python lab/benchmarks/shield_latency.py [--decisions 600] [--events 10 100 1000 10000] [--rounds 1]
                                                [--consent-off]
 
-Real call sites: the write calls of simulated conversations, each decided where it was made. A session has already taken
-in so many events of other conversations, whose writes were decided too; then the measured ones go on in it. Only the
-decision is timed, by the thread's CPU clock: `Session.judge`, and `decide` of a shield with its grounds and feedback.
-With several rounds, which all decide the same calls, each decision counts by its quickest time: what a busy machine
-adds is left out, and so is reading words for the first time, which caches remember from the round before.
-With `--consent-off` the same decisions are made in turn under the pack as it is and under one that takes every user to
-have agreed; what is printed is the ratio of their medians.
+The calls are the writes of simulated conversations, decided where they were made. The session has already observed
+`--events` events of other conversations, with decisions on their writes. Only the decision is timed, with the thread's
+CPU clock: `Session.judge`, and `decide` of a shield with its grounds and feedback. With several rounds of the same
+calls, each decision counts with its fastest time. This excludes other load, and the first reading of words, which is
+cached between rounds. With `--consent-off`, the same decisions alternate between the pack and a pack in which every
+user has agreed. The result is the ratio of their medians.
 """
 
 import argparse
@@ -33,12 +32,13 @@ from bylaw.trace import Call, Event, Message, Result
 from bylaw_lab.clinic.simulator.generate import simulate
 
 P50, P50_LATE, P99, OPENING = 350, 450, 1_600, 50
-"""What is aimed at, in microseconds: half of the decisions after a few events, and after many; nearly all of them; and
-opening a session."""
+"""The targets in microseconds: the median decision after a few and after many events, nearly all decisions, and opening
+a session.
+"""
 MANY = 10_000
 CONSENTED = re.compile(r"  agreed:\n    consented: told\n    description: (.*)\n(?:    .*\n)+")
 CONSENT = 1.15
-"""At most so many times a decision without consent."""
+"""The maximum ratio to a decision without consent."""
 
 
 def main() -> int:
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def compare(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int, rounds: int) -> bool:
-    """Print what decisions take with and without consent; whether the first is near enough to the second."""
+    """Print the times of decisions with and without consent. Return whether the ratio is within the target."""
     off = without_consent()
     pairs = [(decide(pack, talks, earlier, count), decide(off, talks, earlier, count)) for _ in range(rounds)]
     asked, unasked = (statistics.median(quickest(times)) for times in zip(*pairs, strict=True))
@@ -81,7 +81,7 @@ def compare(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: i
 
 
 def without_consent() -> Pack:
-    """The clinic's pack, in which every user has agreed to every change."""
+    """Return the clinic's pack, in which every user has agreed to every change."""
     with tempfile.TemporaryDirectory(prefix="bylaw-latency-") as place:
         folder = Path(place) / "clinic"
         shutil.copytree(Path(clinic.__file__).parent, folder)
@@ -91,7 +91,7 @@ def without_consent() -> Pack:
 
 
 def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:
-    """Microseconds of `Session.judge` on write calls after so many events."""
+    """Return the microseconds of `Session.judge` on write calls after this number of events."""
     found: list[float] = []
     session, step, turn = Session(pack), 0, 0
     for talk in talks:
@@ -112,7 +112,9 @@ def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int
 
 
 def decide(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:
-    """Microseconds of a shield's `decide` on write calls after so many events; refused calls change nothing."""
+    """Return the microseconds of a shield's `decide` on write calls after this number of events. Refused calls change
+    nothing.
+    """
     shield = Shield(pack)
     found: list[float] = []
     session, step = shield.session("latency"), 0
@@ -130,8 +132,9 @@ def decide(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: in
 
 
 def say(session: LiveSession, talk: Sequence[Event], step: int = 0) -> Iterator[tuple[Call, float]]:
-    """Say all that happens in a conversation to a session, and ask it for a decision on every call: each call, with the
-    microseconds that it took to decide on it. `step` is how many events came before."""
+    """Report a conversation to a session and decide every call. Yield each call with its microseconds. `step` is the
+    number of earlier events.
+    """
     refused: set[int] = set()
     for place, event in enumerate(talk):
         match event:
@@ -154,12 +157,12 @@ def say(session: LiveSession, talk: Sequence[Event], step: int = 0) -> Iterator[
 
 
 def quickest(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """The least time of each decision over rounds."""
+    """Return the least time of each decision over all rounds."""
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
 def moved(talk: Sequence[Event], step: int, turn: int) -> Iterator[Event]:
-    """The events of a conversation as they stand after others."""
+    """Return a conversation's events as they are after other events."""
     for event in talk:
         if isinstance(event, Result):
             yield replace(event, call=None if event.call is None else event.call + step)
@@ -173,7 +176,7 @@ def is_write(event: Event, pack: Pack) -> TypeGuard[Call]:
 
 
 def open_session(pack: Pack) -> float:
-    """Microseconds to open a session."""
+    """Return the microseconds to open a session."""
     start = thread_time_ns()
     Session(pack)
     return (thread_time_ns() - start) / 1_000

@@ -1,10 +1,10 @@
-"""Drives real agent libraries through the same conversations, exports each as its users do, and compares verdicts.
+"""Runs real agent libraries through the same conversations, exports each as its users do, and compares verdicts.
 
     uv run python lab/benchmarks/stacks.py [STACK...] [--folder DIR] [--fixtures]
 
-Each library gets an environment of its own in the folder, made on the first run. The exports are made by the very lines
-of docs/guides/get-your-logs-out.md. A verdict that differs from that of the plain loop's log, and is not `inconclusive`
-with a reason, ends the run with status 1. `--fixtures` keeps the exports of a few conversations for the tests.
+Each library gets an environment in the folder, created by the first run. The exports use the code of
+docs/guides/get-your-logs-out.md. A verdict must equal that on the plain loop's log, or be `inconclusive` with a reason;
+otherwise the exit status is 1. `--fixtures` keeps the exports of a few conversations for the tests.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def script_of(logs: Path, count: int) -> dict[str, Any]:
-    """A few of the simulated conversations: with parallel calls, failures, refusals, and results of every kind."""
+    """Return a few simulated conversations, with parallel calls, failures, refusals, and results of every kind."""
     talks = [talk for each in read(logs) if isinstance(each, Trajectory) and (talk := _talk(each)) is not None]
     rng = random.Random(1)
     rng.shuffle(talks)
@@ -100,7 +100,7 @@ def script_of(logs: Path, count: int) -> dict[str, Any]:
 
 
 def _talk(recorded: Trajectory) -> dict[str, Any] | None:
-    """A recorded conversation as a script; None where it does not go as an agent's loop does."""
+    """Return a recorded conversation as a script; None if an agent's loop could not produce it."""
     talk: dict[str, Any] = {"id": recorded.id, "system": recorded.instructions, "turns": []}
     answers = {event.call: event for event in recorded.events if isinstance(event, Result)}
     turn = -1
@@ -128,7 +128,7 @@ def _talk(recorded: Trajectory) -> dict[str, Any] | None:
     if talk["turns"] and not talk["turns"][-1]["steps"]:
         talk["turns"].pop()
     if any(len({(call["name"], str(call["arguments"])) for call in step}) < len(step) for step in _each_step(talk)):
-        # Which of two equal calls at once gets which result is left to chance.
+        # If two equal calls are made at once, either may get either result.
         return None
     is_loop = talk["turns"] and all(
         turn["steps"]
@@ -165,7 +165,7 @@ def _calls(talk: dict[str, Any]) -> bool:
 
 
 def _return(talk: dict[str, Any], number: int) -> None:
-    """Say what the tools return in this conversation: objects, JSON text, objects of their own classes; or raise."""
+    """Replace the tools' results in this conversation with objects, JSON text, instances of classes, or exceptions."""
     for call in _each_call(talk):
         text = call["result"]
         if text.startswith("Error: "):
@@ -184,19 +184,19 @@ def _is_record(value: Any) -> bool:
 
 
 def drive(stack: str, script: Path, out: Path, environments: Path) -> None:
-    """Run one library, in its own environment."""
+    """Run one library in its own environment."""
     python = environments / stack / "bin" / "python"
     if not python.exists():
         print(f"{stack}: making its environment", flush=True)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environments / stack], check=True)
-        # Away from the project, whose bounds on versions are not those of a user of the library.
+        # Outside the project's folder, because its version bounds are not a user's.
         subprocess.run(["uv", "pip", "install", "-q", "--python", python, *STACKS[stack]], check=True, cwd=environments)
     out.mkdir(parents=True)
     subprocess.run([python, HERE / "drive.py", stack, script, PAGE, out], check=True, cwd=out)
 
 
 def compare(path: Path, plain: Path, world: Path) -> int:
-    """Print how the verdicts on an export compare with those on the plain log; the number of differences."""
+    """Compare the verdicts on an export with those on the plain log. Print and return the number of differences."""
     name = f"{path.parent.name}/{path.name}"
     total = 0
     for database in (world, None):
@@ -212,7 +212,7 @@ def compare(path: Path, plain: Path, world: Path) -> int:
 
 
 def verdicts(path: Path, world: Path | None) -> dict[tuple[str, int], dict[str, Any]]:
-    """The verdicts on a log, by conversation and by how many calls were judged there before."""
+    """Return the verdicts on a log, by conversation and number of earlier judged calls."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "audit"
         audit(Request((path,), "clinic", world, "hindsight"), out)
@@ -229,7 +229,7 @@ def verdicts(path: Path, world: Path | None) -> dict[tuple[str, int], dict[str, 
 def differences(
     want: dict[tuple[str, int], dict[str, Any]], have: dict[tuple[str, int], dict[str, Any]]
 ) -> list[tuple[str, str]]:
-    """What kind of difference there is, and where; `inconclusive` is one that says why."""
+    """Return each difference by kind and place. `inconclusive` with a reason is a kind of its own."""
     found: list[tuple[str, str]] = []
     for key in sorted(want.keys() | have.keys()):
         left, right = want.get(key), have.get(key)
@@ -247,13 +247,13 @@ def differences(
 
 
 def _is_told(line: dict[str, Any]) -> bool:
-    """Whether a call's line says why nothing can be said: every policy that is open has a reason."""
+    """Whether a call's line explains an inconclusive verdict: every undecided policy has a reason."""
     open = [policy for policy in line["policies"] if "inconclusive" in (policy["strict"], policy["determined"])]
     return bool(open) and all(policy["reason"]["kind"] != "none" for policy in open)
 
 
 def keep(exports: Path) -> None:
-    """Keep the exports for the tests, packed."""
+    """Keep the compressed exports for the tests."""
     shutil.rmtree(FIXTURES, ignore_errors=True)
     FIXTURES.mkdir(parents=True)
     for path in sorted(exports.glob("*/*.json*")):

@@ -1,10 +1,10 @@
-"""A handbook that its pack's author had never seen: how the first pack by hand agrees with labels by another.
+"""Compares the verdicts of a handwritten pack with labels by another author, for a handbook that was new to both.
 
     uv run python lab/benchmarks/unseen_handbook.py [--page lab/results/pages/unseen-handbook.md]
 
-`handbooks/park` holds the handbook of an invented campsite, its tools, 120 conversations of two agents and
-`truth.jsonl`, what is right and wrong about every write. Whoever wrote these had read nothing of Bylaw. The pack's
-author had read README and guides alone and never saw the labels.
+`handbooks/park` contains the handbook of an invented campsite, its tools, 120 conversations of two agents, and
+`truth.jsonl` with the right verdict on every write. The author of these had not read anything about Bylaw. The pack's
+author had read only the README and the guides, and never saw the labels.
 """
 
 import argparse
@@ -28,7 +28,7 @@ KINDS = {
 
 
 def counted() -> tuple[Counter[tuple[bool, bool]], list[str]]:
-    """How often (right by the labels, no violation by the pack) came out, and where the two differ."""
+    """Count the pairs (right by the labels, no violation by the pack), and list the differences."""
     labels = [json.loads(line) for line in (PARK / "truth.jsonl").read_text(encoding="utf-8").splitlines()]
     writes = {label["tool"] for label in labels}
     calls = [call for call in audited() if call["tool"] in writes]
@@ -47,7 +47,7 @@ def counted() -> tuple[Counter[tuple[bool, bool]], list[str]]:
 
 
 def audited() -> list[dict[str, Any]]:
-    """The calls of an audit with the park's pack and world."""
+    """Return the calls of an audit with the park's pack and world."""
     with tempfile.TemporaryDirectory() as folder:
         audit(Request((PARK / "logs.jsonl.gz",), str(PARK / "pack"), world=PARK / "world.json"), Path(folder) / "out")
         lines = (Path(folder) / "out" / "calls.jsonl").read_text(encoding="utf-8").splitlines()

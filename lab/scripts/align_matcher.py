@@ -1,10 +1,10 @@
-"""How well the matcher reads thoughts, against readers' labels: `python lab/scripts/align_matcher.py [--show]`.
+"""Compares the matcher's findings in thoughts with readers' labels: `python lab/scripts/align_matcher.py [--show]`.
 
-The sheet, its key and the labels of two readers are in tests/align/matcher. The matcher was mended on the thoughts
+The sheet, its key and the labels of two readers are in tests/align/matcher. The matcher was developed on the thoughts
 with even numbers; those with odd numbers are held out.
 
-The reward also tells the matcher which values the conversation showed. The sheet keeps no conversations, so the two
-ends are measured: nothing was shown, and every number of the thought was, the wrong ones too.
+The reward also tells the matcher which values the conversation showed. The sheet contains no conversations, so the
+script measures both extremes: no value was shown, or every number in the thought was shown, even wrong ones.
 """
 
 import json
@@ -27,7 +27,7 @@ def lines(name: str) -> dict[str, dict[str, Any]]:
 
 
 def pair_up(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many statements of one list are in the other, each used once: same words, or one part of the other."""
+    """Count the statements that two lists share, each used once. Statements match by the same words or one common part."""
     left = [set(text.lower().split()) for text in other]
     found = 0
     for text in one:
@@ -78,7 +78,7 @@ def compare(names: Iterable[str], said: Mapping[str, Any], right: Mapping[str, A
 
 
 def agreed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of the thoughts on which both readers say the same policies and as many made-up statements."""
+    """Return the labels of the thoughts for which both readers found the same policies and as many invented statements."""
     return {
         name: row
         for name, row in one.items()
@@ -87,7 +87,7 @@ def agreed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(matcher: Matcher, thought: str, *, is_shown: bool) -> dict[str, Any]:
-    """What the matcher finds; with `is_shown` somebody has named every value of the thought."""
+    """Return the matcher's findings. With `is_shown`, every value of the thought counts as shown."""
     known = {value.key for value in values_in(thought)} if is_shown else ()
     found = matcher.mentions(thought, known)
     return {"recalled": sorted(found.recalled), "made_up": list(found.made_up)}

@@ -1,7 +1,8 @@
-"""The 60 turns whose thoughts a model wrote, round by round: `python lab/scripts/align_recorded.py [DIR]`.
+"""Scores the thoughts that a model wrote for 60 turns, by round: `python lab/scripts/align_recorded.py [DIR]`.
 
-Turns and policy lie frozen in tests/align/recorded, the answers as they came in its `answers`. With DIR, what is not
-answered yet is written there as a batch; without, every answer must be there. Prints the scores of each round.
+The turns and the policy are frozen in tests/align/recorded, with the original answers in `answers`. With DIR,
+unanswered requests are written there as a batch. Without DIR, every answer must exist. The script prints the scores of
+each round.
 """
 
 import sys
@@ -23,14 +24,14 @@ FOLDER = Path(__file__).parent.parent / "tests" / "align" / "recorded"
 
 
 def turns() -> list[Turn]:
-    """The frozen turns, with the frozen policy."""
+    """Return the frozen turns with the frozen policy."""
     policy = (FOLDER / "policy.txt").read_text(encoding="utf-8").strip()
     rows = (FOLDER / "turns.jsonl").read_bytes().splitlines()
     return [msgspec.structs.replace(msgspec.json.decode(row, type=Turn), policy=policy) for row in rows]
 
 
 def bearings() -> dict[str, Bearing]:
-    """What the guards found at each turn."""
+    """Return the guards' results at each turn."""
     pack = load_pack("clinic")
     found: dict[str, Bearing] = {}
     for trajectory in read(FOLDER / "logs.jsonl"):
@@ -43,7 +44,7 @@ def bearings() -> dict[str, Bearing]:
 
 
 def written(recordings: Recordings, batch: Batch | None = None) -> list[Written]:
-    """What became of the turns, from the recorded answers."""
+    """Return the result for each turn, from the recorded answers."""
     pack = load_pack("clinic")
     reader, found, asked = Matcher(pack), bearings(), {turn.id: turn for turn in turns()}
 

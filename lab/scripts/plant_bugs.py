@@ -1,12 +1,11 @@
-"""Plants deliberate bugs, one at a time, and checks that the tests, or the clinic's truth, catch each.
+"""Plants deliberate bugs, one at a time, and checks that the tests or the clinic's truth detect each of them.
 
     python lab/scripts/plant_bugs.py [NUMBER | FROM-TO ...] [--only WORD] [--own] [--kept FILE] [--list]
 
-Works on copies of `src` in a temporary folder; the sources themselves are never touched. For each bug the tests that
-are for it run first, and only where they pass, all others (with `--own` no others). What those tests say of the sound
-source is asked first: it must pass. With `--kept`, bugs that FILE says were caught are not tried again, so that a run
-goes on where another stopped. The exit status is 1 if a bug survives or no longer applies. The bugs are in
-`lab/scripts/planted`.
+The script works on copies of `src` in a temporary folder and never changes the sources. For each bug, it first runs the
+tests that should detect it. If they pass, it runs all others (not with `--own`). The first tests must pass without the
+bug. With `--kept`, the script skips the bugs that FILE lists as detected, so that it can continue an interrupted run.
+The exit status is 1 if a bug is not detected or no longer applies. The bugs are in `lab/scripts/planted`.
 """
 
 import argparse
@@ -24,14 +23,14 @@ from planted import BUGS, Bug
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = ("facts", "guard", "rule", "policy", "record", "engine", "shield", "answering", "audit", "compile", "service")
-"""The folders of tests that are tried where the tests for a bug pass; the quick ones first."""
+"""The folders of tests to run if the tests for a bug pass, the fastest first."""
 TRUTH = ("lab/benchmarks/clinic_truth.py", "--seeds", "1", "--count", "120", "--show", "1")
 LIMIT_S = 900
 SURVIVES = "NOT CAUGHT"
 
 
 def main() -> int:
-    """Try the bugs asked for, or all; print a table."""
+    """Try the given bugs, or all of them, and print a table."""
     parser = argparse.ArgumentParser(description="plant bugs and see that the tests catch each")
     parser.add_argument("numbers", nargs="*", metavar="NUMBER", help="the bugs to try: 3, or 7-12")
     parser.add_argument("--only", default="", help="only bugs whose name or file has this word")
@@ -84,7 +83,7 @@ def _try_all(chosen: list[tuple[int, Bug]], kept: Path | None, *, own: bool) -> 
 
 
 def _caught(bug: Bug, sound: Path, *, own: bool) -> str:
-    """What catches the bug: the first failing test, else a difference from the truth."""
+    """Return what detects the bug: the first failing test, or else a difference from the truth."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(sound, source)
@@ -92,7 +91,7 @@ def _caught(bug: Bug, sound: Path, *, own: bool) -> str:
             return f"NOT PLANTED: neither `{bug.file}` nor one other file of its area has that text"
         text = target.read_text(encoding="utf-8")
         target.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
-        # Bytecode goes by size and second: a bug of the same length might pass for the sound source.
+        # Bytecode is cached by file size and second, so a bug of the same length could be missed.
         Path(cache_from_source(target)).unlink()
         if (failing := _failing(source, bug.tests)) is not None or own:
             return failing or SURVIVES
@@ -100,7 +99,7 @@ def _caught(bug: Bug, sound: Path, *, own: bool) -> str:
 
 
 def _failing(source: Path, tests: list[str] | tuple[str, ...]) -> str | None:
-    """The first of these tests that fails with this source."""
+    """Return the first of these tests that fails with this source."""
     ran = _run(source, "-m", "pytest", "-x", "-q", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests)
     if ran is None:
         return f"it runs for more than {LIMIT_S} s"
@@ -111,7 +110,7 @@ def _failing(source: Path, tests: list[str] | tuple[str, ...]) -> str | None:
 
 
 def _untrue(source: Path) -> str | None:
-    """What the clinic's truth says against this source."""
+    """Return the differences between the clinic's truth and this source."""
     ran = _run(source, *TRUTH)
     if ran is None or ran.returncode == 0:
         return None if ran else f"the clinic's truth takes more than {LIMIT_S} s"
@@ -119,7 +118,7 @@ def _untrue(source: Path) -> str | None:
 
 
 def _run(source: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """A Python process that imports this source; None if it never ends."""
+    """Run Python with this source; None if it does not end."""
     environment = {
         **os.environ,
         "PYTHONPATH": f"{source}{os.pathsep}{ROOT}",

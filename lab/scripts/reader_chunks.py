@@ -1,11 +1,11 @@
-"""Puts the open requests of a batch folder in chunks of Markdown, for readers.
+"""Splits the unanswered requests of a batch folder into Markdown files for readers.
 
     python lab/scripts/reader_chunks.py DIR [--size 25] [--seed 7]
 
 DIR is the folder of `--llm batch:DIR`. Each kind of question (one schema, or one instruction for plain text) gets a
-folder `DIR/KIND` with `instructions.md` and `chunk-NN.md`, in random order. Readers write `answers-NN.jsonl` beside
-them, lines with `custom_id` and `text`. Run it again after a round: answers are copied to where the batch finds them,
-and new questions get chunks of their own.
+folder `DIR/KIND` with `instructions.md` and `chunk-NN.md`, in random order. Readers write `answers-NN.jsonl` there,
+with lines of `custom_id` and `text`. Run the script again after a round: it copies the answers to the batch folder, and
+writes new chunks for new questions.
 """
 
 import argparse
@@ -33,13 +33,13 @@ the chunk. `custom_id` is the heading of the question, `text` the answer{schema}
 
 
 def gather(folder: Path) -> None:
-    """Copy the answers to where the batch reads them."""
+    """Copy the answers to the batch folder."""
     for file in folder.glob("*/answers-*.jsonl"):
         shutil.copyfile(file, folder / f"{file.parent.name}-{file.name}")
 
 
 def open_requests(folder: Path) -> dict[str, dict[str, Any]]:
-    """The requests of a batch without an answer, by their ids."""
+    """Return the requests of a batch without an answer, by id."""
     answered = Recordings(folder).keys()
     found: dict[str, dict[str, Any]] = {}
     for file in sorted((folder / "requests").glob("*.jsonl")):
@@ -51,12 +51,12 @@ def open_requests(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def schema_of(body: dict[str, Any]) -> dict[str, Any]:
-    """The name and the schema of the answer; empty if the answer is plain text."""
+    """Return the name and the schema of the answer; empty for plain text."""
     return body.get("response_format", {}).get("json_schema", {})
 
 
 def write_chunks(folder: Path, size: int, seed: int) -> None:
-    """Add chunks for the questions that no chunk has yet."""
+    """Write chunks for the questions that are in no chunk yet."""
     gather(folder)
     kinds: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for key, body in open_requests(folder).items():

@@ -1,6 +1,7 @@
 """Counts lines and modules per area at a base commit and now: `python lab/scripts/subtract.py [--write]`.
 
-With `--write` the counts go into the table of `lab/results/subtract.md`; its last column is written by hand and stays.
+With `--write`, the counts go into the table of `lab/results/subtract.md`. The last column of the table is handwritten
+and stays.
 """
 
 import subprocess
@@ -17,7 +18,7 @@ RESEARCH = ("simulator", "tasks", "attacks")
 
 
 def area_of(path: str) -> str | None:
-    """The area of a Python file; None if it is not counted."""
+    """Return the area of a Python file; None if it does not count."""
     parts = path.split("/")
     if not path.endswith(".py") or "tests" in parts:
         return None
@@ -47,12 +48,12 @@ def area_of(path: str) -> str | None:
 
 
 def git(*arguments: str) -> bytes:
-    """The output of a git command."""
+    """Return the output of a git command."""
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=True).stdout
 
 
 def texts(commit: str) -> Iterator[tuple[str, bytes]]:
-    """Counted files of a commit, or of the working tree if `commit` is empty."""
+    """Return the counted files of a commit, or of the working tree if `commit` is empty."""
     listing = ("ls-tree", "-r", "--name-only", commit) if commit else ("ls-files", "-co", "--exclude-standard")
     for path in git(*listing).decode().splitlines():
         if area_of(path) is not None and (commit or (ROOT / path).is_file()):
@@ -60,7 +61,7 @@ def texts(commit: str) -> Iterator[tuple[str, bytes]]:
 
 
 def count(commit: str) -> tuple[Counter[str], Counter[str]]:
-    """Lines and modules per area, with totals of the package and of the lab as they were at the time."""
+    """Return lines and modules per area at a commit, with totals of the package and the lab."""
     lines: Counter[str] = Counter()
     modules: Counter[str] = Counter()
     for path, text in texts(commit):
@@ -73,7 +74,7 @@ def count(commit: str) -> tuple[Counter[str], Counter[str]]:
 
 
 def table(notes: dict[str, str]) -> list[str]:
-    """The rows, those of the package first."""
+    """Return the rows, the package's first."""
     before, now = count(BASE), count("")
     areas = sorted(
         before[0].keys() | now[0].keys(), key=lambda name: (name.startswith(("lab", "**lab", "scripts")), name)
@@ -86,13 +87,13 @@ def table(notes: dict[str, str]) -> list[str]:
 
 
 def notes_in(page: str) -> dict[str, str]:
-    """The hand-written last column, by area."""
+    """Return the handwritten last column, by area."""
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ") and line.count(" | ") >= 5]
     return {cells[0].removeprefix("| "): cells[5].removesuffix("|").strip() for cells in rows if cells[0] != "| area"}
 
 
 def main() -> None:
-    """Print the table, or write it into the page."""
+    """Print the table or write it to the page."""
     page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Lines by area, before and after\n\n"
     found = "\n".join(table(notes_in(page))) + "\n"
     if "--write" not in sys.argv:

@@ -1,4 +1,4 @@
-"""The airline's pack with its document read otherwise: guards of `settled.py` in the place of the pack's own."""
+"""The airline's pack with another reading of its document: guards of `settled.py` replace those of the pack."""
 
 import ast
 import shutil
@@ -10,11 +10,11 @@ SETTLED = Path(__file__).parent / "settled.py"
 
 
 ARTICLES = "  get_article, list_articles: {effect: read, description: Articles about the airline.}"
-"""Tools that some recorded agents had beside the airline's own."""
+"""Tools that some recorded agents had in addition to the airline's own."""
 
 
 def copied_pack(folder: Path) -> Path:
-    """A copy of the airline's pack in a folder that `BYLAW_OUTSIDE` names; it knows the tools with articles."""
+    """Copy the airline's pack to a folder that `BYLAW_OUTSIDE` names, and declare the additional tools."""
     pack = folder / "tau_airline"
     shutil.copytree(find_folder("tau-airline"), pack)
     tools = pack / "shared" / "tools.yaml"
@@ -24,7 +24,7 @@ def copied_pack(folder: Path) -> Path:
 
 
 def settled_pack(folder: Path) -> Path:
-    """The same with the readings that its readers agree on."""
+    """Return this pack with the readings that its readers agree on."""
     pack = copied_pack(folder)
     given = _functions(SETTLED)
     replaced: set[str] = set()

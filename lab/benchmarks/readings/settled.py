@@ -2,12 +2,12 @@
 # The airline's document as the majority of its readers reads it. Each function takes the place of one in the pack.
 
 
-# "Cabin changes require the user to pay for the difference" says who pays. The price is no condition of the change.
+# "Cabin changes require the user to pay for the difference" says who pays. The price is not a condition of the change.
 def modify_cabin_price(call: update_reservation_flights, facts):
     return permit()
 
 
-# "All payment methods must already be in user profile": so what a reservation was paid with is one of them.
+# "All payment methods must already be in user profile": a reservation's payment method is therefore one of them.
 def is_known(call, facts, reservation):
     if any(paid.payment_id == call.payment_id for paid in reservation.payment_history):
         return True
@@ -15,7 +15,7 @@ def is_known(call, facts, reservation):
     return is_listed or done("send_certificate", user_id=reservation.user_id) > 0
 
 
-# No payment method is used if no further bag is paid for.
+# Without an additional paid bag, no payment method is used.
 def bags_payment(call: update_reservation_baggages, facts):
     reservation = facts.Reservation(call.reservation_id)
     if call.nonfree_baggages <= reservation.nonfree_baggages or is_known(call, facts, reservation):

@@ -1,4 +1,4 @@
-"""Drives one library through the script, and runs the page's lines for it: `python drive.py STACK SCRIPT PAGE OUT`."""
+"""Runs one library through the script, with the code of the guide: `python drive.py STACK SCRIPT PAGE OUT`."""
 
 import ast
 import asyncio
@@ -16,16 +16,16 @@ _BLOCK = re.compile(r"^<!-- stack: (\S+) (\S+) (before|after) -->\n```python\n(.
 
 
 class Page:
-    """The guide's code blocks for one stack; all run in one namespace, as they would in one program."""
+    """Return the guide's code blocks for one stack. All run in one namespace, as in one program."""
 
     def __init__(self, path: Path, stack: str) -> None:
         found = _BLOCK.findall(path.read_text())
-        # What serves any stack stands last on the page, and is needed first.
+        # The code for any stack comes last on the page, but is needed first.
         self._blocks = [each for name in ("any", stack) for each in found if each[0] == name]
         self.namespace: dict[str, Any] = {}
 
     def run(self, when: str, *names: str, **given: Any) -> None:
-        """Run the blocks, all of that moment or the named ones; `given` are what the page says the reader has."""
+        """Run the blocks of a moment or with given names. `given` has the variables that the page expects."""
         asyncio.run(self.run_async(when, *names, **given))
 
     async def run_async(self, when: str, *names: str, **given: Any) -> None:

@@ -1,6 +1,6 @@
-"""The conversations that every stack is driven through: what users say, what the model answers, what tools return.
+"""The conversations for every stack: the users' messages, the model's answers and the tools' results.
 
-Runs in each stack's own environment, so it uses the standard library alone.
+The script runs in each stack's own environment, so it uses only the standard library.
 """
 
 import contextvars
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 CURRENT: contextvars.ContextVar[str] = contextvars.ContextVar("conversation")
-"""The conversation that the running tool belongs to."""
+"""The conversation of the running tool."""
 
 
 class ToolError(Exception):
-    """What a tool raises that fails."""
+    """The exception of a failing tool."""
 
 
 class Script:
-    """The conversations, and how far the model and the tools have got in each."""
+    """The conversations, and the progress of the model and the tools in each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,13 +32,13 @@ class Script:
         self.definitions: list[dict[str, Any]] = given["tools"]
         self.by_id = {each["id"]: each for each in self.conversations}
         self.requests: list[dict[str, Any]] = []
-        """What the model was asked so far, whole."""
+        """All requests to the model so far."""
         self._said: defaultdict[str, int] = defaultdict(int)
         self._returned: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._lock = threading.Lock()
 
     def next_step(self, model: str) -> dict[str, Any]:
-        """What the model says when it is asked the next time; it goes by the conversation's id."""
+        """Return the model's next answer in the conversation with an id."""
         id = model.rpartition("/")[2]
         steps = [step for turn in self.by_id[id]["turns"] for step in turn["steps"]]
         with self._lock:
@@ -47,7 +47,7 @@ class Script:
         return steps[at]
 
     def run(self, tool: str, arguments: dict[str, Any], id: str | None = None) -> Any:
-        """What a tool returns when it is called with these arguments the next time."""
+        """Return the next result of a tool with these arguments."""
         id = id or CURRENT.get()
         wanted = _canonical(arguments)
         calls = [
@@ -72,7 +72,7 @@ class Script:
                 return call["result"]
 
     def functions(self) -> list[Callable[..., Any]]:
-        """The tools as typed Python functions, as an application would write them."""
+        """Return the tools as typed Python functions, as in an application."""
         return [self._function(definition["function"]) for definition in self.definitions]
 
     def _function(self, definition: dict[str, Any]) -> Callable[..., Any]:
@@ -94,7 +94,7 @@ class Script:
         return namespace[definition["name"]]
 
     def interleaved(self) -> Iterable[tuple[dict[str, Any], str]]:
-        """The users' messages, two conversations at a time in turns."""
+        """Yield the users' messages, alternating between two conversations at a time."""
         for first in range(0, len(self.conversations), 2):
             pair = self.conversations[first : first + 2]
             for at in range(max(len(each["turns"]) for each in pair)):
@@ -106,7 +106,7 @@ def _canonical(arguments: dict[str, Any]) -> str:
 
 
 def as_record(value: dict[str, Any]) -> Any:
-    """An object of a class of the application's own, whose repr is what `str` makes of it."""
+    """An object of an application's own class. `str` returns its repr."""
     return dataclasses.make_dataclass("Record", list(value))(**value)
 
 
@@ -119,7 +119,7 @@ class _Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         if "/messages" in self.path and not request.get("tools"):
-            # What Claude's agent asks beside the conversation.
+            # A request of Claude's agent outside the conversation.
             self._events(_message(request, {"text": "ok", "calls": []}))
             return
         self.script.requests.append(request)
@@ -150,7 +150,7 @@ class _Model(BaseHTTPRequestHandler):
         self._send("".join(lines).encode(), "text/event-stream")
 
     def _events(self, message: dict[str, Any]) -> None:
-        """A message of Anthropic's API, block by block."""
+        """Yield a message of Anthropic's API in blocks."""
         events: list[dict[str, Any]] = [
             {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
         ]
@@ -256,7 +256,7 @@ def _response(request: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(script: Script) -> str:
-    """Start the model on the loopback; its base URL."""
+    """Start the model on loopback and return its base URL."""
     handler = type("Model", (_Model,), {"script": script})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

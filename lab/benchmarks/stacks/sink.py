@@ -1,4 +1,4 @@
-"""Servers of tracers, as far as their clients need them: what is posted is given back as the APIs document."""
+"""Minimal servers for tracers' clients. They return posted data in the documented format of the APIs."""
 
 import email.parser
 import email.policy
@@ -13,7 +13,7 @@ PROJECT = "00000000-0000-0000-0000-000000000001"
 
 
 class Sink:
-    """What was posted, by path; `answers` are what GET and POST of other paths give."""
+    """Collects posted data by path. `answers` has the responses to GET and POST of other paths."""
 
     def __init__(self) -> None:
         self.posted: list[tuple[str, dict[str, str], bytes]] = []
@@ -60,7 +60,7 @@ class Sink:
         self.url = f"http://127.0.0.1:{server.server_port}"
 
     def bodies(self, end: str) -> list[tuple[dict[str, str], bytes]]:
-        """What was posted to paths with that end, unpacked."""
+        """Return the data posted to paths with this end, unpacked."""
         return [(headers, _unpacked(headers, body)) for path, headers, body in self.posted if path.endswith(end)]
 
 
@@ -77,7 +77,7 @@ def _unpacked(headers: dict[str, str], body: bytes) -> bytes:
 
 
 def langsmith_runs(sink: Sink) -> list[dict[str, Any]]:
-    """The runs as posted, put together as the server does: each part of a body is a run or one field of it."""
+    """Return the posted runs, merged like the server does. Each part of a body is a run or one of its fields."""
     runs: dict[str, dict[str, Any]] = {}
     for headers, body in sink.bodies("/multipart"):
         head = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()
@@ -90,7 +90,7 @@ def langsmith_runs(sink: Sink) -> list[dict[str, Any]]:
 
 
 def langfuse_rows(sink: Sink) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The spans as posted, as observations and traces of Langfuse's API."""
+    """Return the spans as observations and traces of Langfuse's API."""
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     rows: list[dict[str, Any]] = []
@@ -126,7 +126,7 @@ def _iso(nanoseconds: int) -> str:
 
 
 def _loaded(text: str | None) -> Any:
-    """The API gives back as data what was sent as JSON."""
+    """The API returns data for values sent as JSON."""
     try:
         return None if text is None else json.loads(text)
     except ValueError:

@@ -12,7 +12,7 @@ from script import CURRENT, Script, ToolError
 
 
 def _tell_errors(tool: Any, args: dict[str, Any], tool_context: Any, error: Exception) -> dict[str, Any] | None:
-    """A tool that fails is told to the model, by the callback that there is for it."""
+    """Report a failed tool to the model, with the library's callback for this."""
     return {"error": str(error)} if isinstance(error, ToolError) else None
 
 

@@ -1,7 +1,7 @@
 """The messages of the Claude Agent SDK.
 
-Its agent is a program of its own that needs a model of Anthropic's, so the script makes the SDK's message objects
-itself, as that program sends them.
+Its agent is a separate program that needs a model of Anthropic's. The script therefore creates the SDK's message
+objects itself, as that program sends them.
 """
 
 import dataclasses

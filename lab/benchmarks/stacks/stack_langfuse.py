@@ -1,4 +1,4 @@
-"""The plain loop, traced by Langfuse's SDK. Its server is a sink that gives observations back as the API documents."""
+"""The plain loop, traced by Langfuse's SDK. Its server is a sink that returns observations in the API's format."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""LangGraph's ready agent, with a checkpointer."""
+"""LangGraph's prebuilt agent, with a checkpointer."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from script import CURRENT, Script
 
 @wrap_tool_call
 def _tell_errors(request: Any, handler: Any) -> Any:
-    """A tool that fails is told to the model, as the documentation shows it."""
+    """Report a failed tool to the model, as in the documentation."""
     try:
         return handler(request)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The plain loop, traced by LangSmith's SDK. Its server is a sink that gives the runs back as the API documents."""
+"""The plain loop, traced by LangSmith's SDK. Its server is a sink that returns the runs in the API's format."""
 
 import os
 from typing import Any

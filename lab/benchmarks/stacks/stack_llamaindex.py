@@ -13,7 +13,7 @@ from script import CURRENT, Script, ToolError
 
 
 def _failing_aloud(function: Any) -> Any:
-    """A tool whose exceptions say that they are errors: the library passes on their text alone."""
+    """Mark a tool's exceptions as errors, because the library passes on only their text."""
 
     @functools.wraps(function)
     def run(*args: Any, **arguments: Any) -> Any:

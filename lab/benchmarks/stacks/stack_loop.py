@@ -1,4 +1,4 @@
-"""A plain loop around the chat API: what every other export is compared with."""
+"""A plain loop around the chat API. Every other export is compared with it."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ from script import Script, ToolError
 
 
 def shown(value: Any) -> str:
-    """A tool's result as the loop passes it on: text as it is, anything else as JSON."""
+    """Return a tool's result as the loop passes it on: text unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value)

@@ -11,7 +11,7 @@ from script import CURRENT, Script, ToolError
 
 
 def _telling(function: Any) -> Any:
-    """A tool that fails tells the model, as most applications have it: an exception would end the run."""
+    """Report a failed tool to the model, as most applications do, because an exception would end the run."""
 
     @functools.wraps(function)
     def run(*args: Any, **arguments: Any) -> Any:

@@ -1,26 +1,26 @@
-"""What a planted bug is."""
+"""The record of a planted bug."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 
 class Bug(NamedTuple):
-    """Some text of the source, made wrong, and the tests that are for it."""
+    """A wrong replacement for some text of the source, and the tests that should detect it."""
 
     name: str
     file: str
-    """Within `src/bylaw`."""
+    """The file or folder in `src/bylaw`."""
     old: str
     new: str
     by: str
-    """The test files that must fail, separated by blanks: within `tests`, or from `lab/` on."""
+    """The test files that must fail, separated by blanks, relative to `tests` or to the root (`lab/...`)."""
 
     @property
     def tests(self) -> tuple[str, ...]:
         return tuple(name if name.startswith("lab/") else f"tests/{name}" for name in self.by.split())
 
     def place(self, source: Path) -> Path | None:
-        """Returns the file to plant it in: the named one, or the only other of its area that has the text."""
+        """Return the file for the bug: the named one, or the only other file of its area that contains the text."""
         named = source / "bylaw" / self.file
         area = source / "bylaw" / self.file.partition("/")[0]
         if named.is_file() and self.old in named.read_text(encoding="utf-8"):

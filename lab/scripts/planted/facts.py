@@ -1,4 +1,4 @@
-"""Bugs in what was seen and what is true."""
+"""Bugs in seen facts and in true facts."""
 
 from planted.bug import Bug
 

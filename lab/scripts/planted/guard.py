@@ -1,4 +1,4 @@
-"""Bugs in how a guard is run."""
+"""Bugs in the evaluation of guards."""
 
 from planted.bug import Bug
 

@@ -1,4 +1,4 @@
-"""Bugs in what decides on live calls, in the log it writes, and in what a model answers it."""
+"""Bugs in live decisions, in the decision log, and in models' answers."""
 
 from planted.bug import Bug
 

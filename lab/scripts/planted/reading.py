@@ -1,4 +1,4 @@
-"""Bugs in what is read of logs, and in what a scan makes of them without a pack."""
+"""Bugs in the reading of logs, and in scans."""
 
 from planted.bug import Bug
 
@@ -26,7 +26,7 @@ BUGS = (
     Bug("a part of an unknown type ends a reader", "trace/readers/parts.py",
         'kind = None if block.get("type") is None else str(block["type"])', 'kind = block.get("type")',
         "trace/test_plain_messages.py"),
-    # What logs tell without a pack.
+    # Patterns in logs, without a pack.
     Bug("a tool that nothing speaks for is a read", "scan/effect.py",
         '"write": 0.1, "none": -0.7', '"write": -0.1, "none": -0.7',
         "scan/test_effects.py"),

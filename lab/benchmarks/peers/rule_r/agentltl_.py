@@ -1,4 +1,4 @@
-"""Rule R by agentltl: always, a cancellation has its ground; the ground is a Python predicate over the trace."""
+"""Rule R in agentltl: every cancellation has a reason. The reason is a Python predicate over the trace."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Rule R by Bylaw: the trace is read, every event goes through a session, and the cancellation is judged."""
+"""Rule R in Bylaw's engine: read the trace, pass every event to a session, and judge the cancellation."""
 
 from pathlib import Path
 

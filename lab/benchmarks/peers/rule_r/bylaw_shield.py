@@ -1,4 +1,4 @@
-"""Rule R by the shield, live: all messages so far, parsed, and then a decision on the cancellation."""
+"""Rule R in a live shield: all messages so far, parsed, and then a decision on the cancellation."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""As much of rule R as invariant-ai gets through: a look-up that showed economy comes before a cancellation.
+"""The part of rule R that invariant-ai can decide: a look-up that showed economy comes before a cancellation.
 
-The full rule ends in its limit of checking cycles.
+The full rule exceeds its limit of checking cycles.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""As much of rule R as ltl-harness can say: a look-up that showed business comes before a cancellation.
+"""The part of rule R that ltl-harness can express: a look-up that showed business comes before a cancellation.
 
-It joins no ids and compares no dates.
+It cannot join ids or compare dates.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Rule R written out by hand: the floor."""
+"""Rule R in plain Python, as a lower bound for the time."""
 
 import json
 from datetime import datetime, timedelta

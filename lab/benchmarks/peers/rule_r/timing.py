@@ -1,8 +1,8 @@
-"""Times one package on the traces of rule R; run inside the package's own environment.
+"""Times one package on the traces of rule R. Run it in the package's own environment.
 
-A package's script gives `decide(line) -> bool`: one trace as a line of JSON in, whether the cancellation is allowed
-out. Decoding the line is part of the work, and so is whatever the package needs anew for each conversation. With
-`parsed` as the last argument the traces are decoded before: what a live host has in hand.
+A package's script defines `decide(line) -> bool`. It takes one trace as a line of JSON and returns whether the
+cancellation is allowed. The time includes decoding the line, and everything that the package does again for each
+conversation. With `parsed` as the last argument, the traces are decoded before, as in a live application.
 """
 
 import json
@@ -16,7 +16,7 @@ SECONDS = 1.0
 
 
 def measure(decide: Callable[[Any], bool]) -> None:
-    """Print what was decided of each of the first lines, and the traces per CPU second: the best of several rounds."""
+    """Print the decisions on the first lines, and the traces per CPU second in the best of several rounds."""
     lines: list[Any] = list(Path(sys.argv[1]).read_bytes().splitlines())
     if sys.argv[3:] == ["parsed"]:
         lines = [json.loads(line) for line in lines]
@@ -45,7 +45,7 @@ def _round(decide: Callable[[Any], bool], lines: list[Any]) -> float:
 
 
 def _quickest(decide: Callable[[Any], bool], lines: list[Any]) -> float:
-    """Microseconds a trace where each counts by its quickest time of many: what a busy machine adds is left out."""
+    """Return the mean microseconds per trace, using the fastest of many times of each trace, to exclude other load."""
     best = [float("inf")] * len(lines)
     until = time.process_time() + SECONDS
     while time.process_time() < until:
@@ -57,12 +57,12 @@ def _quickest(decide: Callable[[Any], bool], lines: list[Any]) -> float:
 
 
 def trace_of(line: Any) -> dict[str, Any]:
-    """A trace, decoded where it is not yet."""
+    """Return a trace, decoded if necessary."""
     return line if isinstance(line, dict) else json.loads(line)
 
 
 def calls_of(line: Any) -> list[tuple[str, dict[str, object], object]]:
-    """Tool, arguments and result text of each call of a trace: what a host would hand to a package."""
+    """Return the tool, arguments and result text of each call of a trace, as an application would pass them."""
     trace = trace_of(line)
     results = {m["tool_call_id"]: m["content"] for m in trace["messages"] if m["role"] == "tool"}
     return [

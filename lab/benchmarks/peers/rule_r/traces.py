@@ -1,4 +1,4 @@
-"""The traces of rule R: 30 chat messages with 10 tool calls, the cancellation last; four cases in turn."""
+"""The traces of rule R: 30 chat messages with 10 tool calls, the cancellation last, in four alternating cases."""
 
 import json
 from pathlib import Path
@@ -10,11 +10,11 @@ CASES = (
     ("business, not looked up", {"cabin": "business", "created_at": "2024-05-01T10:00:00"}, False, False),
     ("economy, booked 12 h ago", {"cabin": "economy", "created_at": "2024-05-15T03:00:00"}, True, True),
 )
-"""Name, reservation, whether it was looked up, whether the cancellation is allowed."""
+"""Name, reservation, whether it was looked up, and whether the cancellation is allowed."""
 
 
 def write(path: Path, count: int) -> list[bool]:
-    """Write `count` traces as OpenAI chat, one a line; what should be said of each."""
+    """Write `count` traces in OpenAI's chat format, one per line. Return the expected decisions."""
     wanted: list[bool] = []
     with path.open("w") as out:
         for number in range(count):
@@ -26,7 +26,7 @@ def write(path: Path, count: int) -> list[bool]:
 
 
 def messages(reservation: str, fields: dict[str, str], looked_up: bool) -> list[dict[str, object]]:
-    """One conversation: eleven messages of text, ten calls, nine results."""
+    """Return one conversation: eleven text messages, ten calls, nine results."""
     record = {"reservation_id": reservation, "insurance": "no", "status": "booked", **fields}
     record["flights"] = [{"flight_number": f"HAT{leg:03}", "date": "2024-05-20", "price": 120} for leg in range(2)]
     found = {"flights": [{"flight_number": f"HAT{n:03}", "price": 100 + n} for n in range(6)]}
@@ -45,7 +45,7 @@ def messages(reservation: str, fields: dict[str, str], looked_up: bool) -> list[
 
 
 def called(number: int, tool: str, arguments: dict[str, str], result: object) -> list[dict[str, object]]:
-    """A call and its result."""
+    """Return a call and its result."""
     function = {"name": tool, "arguments": json.dumps(arguments)}
     call = {"id": f"call_{number}", "type": "function", "function": function}
     return [
