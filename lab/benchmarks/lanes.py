@@ -60,7 +60,7 @@ class Lane(NamedTuple):
 
 
 def framework(name: str, package: str, *packages: str) -> Lane:
-    """Return the shield's lane for one framework, with the framework's own run call and a scripted model on loopback."""
+    """Return the lane of a framework's adapter, with its own run call and a scripted model on loopback."""
     place = name.replace("-", "_")
     return Lane((f"integrations/{place}", f"integrations/test_{place}*.py"), name, packages, (package,))
 

@@ -1,20 +1,19 @@
-"""Audits in shards: what the driver costs, what kills change, how much memory it takes, how fast tables answer.
+"""Measures audits in shards: the cost of the driver, the effect of kills, the memory, and the speed of queries.
 
     uv run python lab/benchmarks/scale.py logs --count 100000 [--distinct 20000]      writes the logs once
-    uv run python lab/benchmarks/scale.py cost [--engine local|ray] [--workers 2]     CPU seconds beside a plain loop
+    uv run python lab/benchmarks/scale.py cost [--engine local|ray] [--workers 2]     CPU seconds next to a plain loop
     uv run python lab/benchmarks/scale.py watch [--engine local|ray] [--workers 2]    one run: CPU, wall and memory
     uv run python lab/benchmarks/scale.py kills [--kills 10]                         driver and workers killed at random
     python lab/benchmarks/scale.py kills --engine ray --kills 2                      the same in an environment with Ray
     uv run python lab/benchmarks/scale.py sql [--rows 10000000]                       rates by agent, tool and policy
 
-All take `--folder` (by default bylaw-scale in the folder for temporary files); a million conversations are the first
-command with `--count 1000000`, then the others. Conversations come from the clinic's simulator; beyond `--distinct`
-they are repeated under other ids. Every file is of a day of its own, thirty days in turn. CPU seconds are those of the
-driver and all processes below it, their start included: on a machine that others use, wall time says little.
+All commands take `--folder` (default: bylaw-scale in the temporary folder). For a million conversations, run the first
+command with `--count 1000000`, then the others. The conversations come from the clinic's simulator. Beyond
+`--distinct`, they are repeated with other ids. Each file is of one day, out of thirty. CPU seconds include the driver
+and all its descendants, from their start. Wall time says little on a shared machine.
 
-The plain loop is one process that reads, judges and writes the same tables and the same summary: no driver, no shards,
-no parts, nothing to take up again. It runs beside the engine, since the cores of such a machine are not as fast in one
-minute as in the next.
+The plain loop is one process that reads, judges and writes the same tables and summary, without a driver, shards or
+parts, and that cannot resume. It runs at the same time as the engine, because the speed of shared cores varies.
 """
 
 import argparse
@@ -49,7 +48,7 @@ from bylaw_lab.clinic.simulator.generate import simulated
 from bylaw_lab.clinic.simulator.world import build
 
 EACH = 5000
-"""Conversations of a seed, and of a file."""
+"""The number of conversations per seed and per file."""
 OPENING = b'"messages":[{'
 
 
@@ -87,7 +86,7 @@ def main() -> int:
 
 
 def write_logs(folder: Path, count: int, distinct: int) -> int:
-    """Files of 5,000 conversations; those beyond `distinct` repeat earlier files under other ids."""
+    """Return files of 5,000 conversations. Files beyond `distinct` repeat earlier files with other ids."""
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     world = folder / "clinic.sqlite"
     if not world.is_file():
@@ -112,7 +111,7 @@ def write_logs(folder: Path, count: int, distinct: int) -> int:
 
 
 def timed(number: int) -> bytes:
-    """How the first message of a conversation begins, with a time of the file's day."""
+    """Return the beginning of a conversation's first message, with a time of the file's day."""
     return b'"messages":[{"time":"2025-04-%02dT09:00:00Z",' % (1 + number % 30)
 
 
@@ -128,12 +127,12 @@ def request_for(folder: Path, count: int) -> Request:
 
 
 def shards_of(given: Any) -> int:
-    """About how many shards a run has: a file is one at least."""
+    """Return the approximate number of shards of a run. A file has at least one."""
     return sum(-(-size_of(file) // int(given.shard)) for file in request_for(given.folder, given.count).files)
 
 
 def run(given: Any, out: Path) -> int:
-    """One run by an engine, for the other commands, which start it as a process of its own."""
+    """Run an engine once. The other commands start this in its own process."""
     engine = RayEngine(given.workers) if given.engine == "ray" else LocalEngine(given.workers)
     audit_in_shards(request_for(given.folder, given.count), out, engine, size=given.shard)
     return 0
@@ -147,7 +146,7 @@ def started(given: Any, out: Path, *, engine: str = "", what: str = "run") -> "s
 
 
 def cost(given: Any) -> int:
-    """CPU seconds of an engine beside those of a plain loop, both begun at once, and whether they write the same."""
+    """Compare the CPU seconds of an engine and a plain loop, started together, and their output."""
     plain, out = given.folder / "out-plain", given.folder / f"out-{given.engine}"
     is_same = True
     for _ in range(given.rounds):
@@ -169,7 +168,7 @@ def cost(given: Any) -> int:
 
 
 def watch(given: Any) -> int:
-    """One run, taken up where an earlier one was left: what it took after every tenth of the shards."""
+    """Run once, resuming an earlier run, and report the cost after every tenth of the shards."""
     out = given.folder / f"out-{given.engine}"
     shards = shards_of(given)
     engine = Family(started(given, out))
@@ -189,7 +188,7 @@ def loaded() -> str:
 
 
 def plain_loop(request: Request, out: Path) -> None:
-    """Every conversation one after the other, its rows held in memory, then the tables and the summary."""
+    """Judge every conversation in order, with its rows in memory, then write the tables and the summary."""
     examiner = Examiner(request)
     names = Identities()
     rows = Rows({policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()})
@@ -212,9 +211,9 @@ def plain_loop(request: Request, out: Path) -> None:
 
 
 def kills(given: Any) -> int:
-    """A run that is killed at random again and again, beside one that is left alone: every row of every table.
+    """Compare every row of every table between a run that is killed repeatedly at random and an undisturbed run.
 
-    Whichever engine is killed, the one left alone is the local one, and is run once.
+    The undisturbed run always uses the local engine, and runs once.
     """
     whole, out = given.folder / "out-whole", given.folder / f"out-killed-{given.engine}"
     shutil.rmtree(out, ignore_errors=True)
@@ -229,7 +228,7 @@ def kills(given: Any) -> int:
         process = started(given, out)
         while process.poll() is None:
             left = given.kills - sum(done.values())
-            # At random, a tenth of the run apart on average; sooner where less of it is left.
+            # The kills are at random times, on average a tenth of the run apart, and sooner if less of the run is left.
             wait = draw.uniform(0.2, 1.8) * shards / (given.kills + 1)
             parts = made_parts(out)
             while process.poll() is None and (left == 0 or made_parts(out) < parts + wait):
@@ -237,7 +236,7 @@ def kills(given: Any) -> int:
             if process.poll() is not None or not left:
                 continue
             workers = children(process.pid)
-            # Workers of Ray only: a cluster outlives its drivers, one that a driver has started does not.
+            # Only Ray's workers are killed: a cluster outlives its drivers, but not if a driver started it.
             whom = "driver" if given.engine == "local" and (draw.random() < 0.4 or not workers) else "worker"
             if whom == "worker" and not workers:
                 continue
@@ -254,7 +253,7 @@ def kills(given: Any) -> int:
 
 
 def is_whole(out: Path, count: int) -> bool:
-    """Whether an earlier command has left a run over so many conversations."""
+    """Whether an earlier command left a run over this number of conversations."""
     path = out / "tables" / "schema.json"
     return path.is_file() and json.loads(path.read_bytes())["tables"]["conversations"]["rows"] == count
 
@@ -272,12 +271,12 @@ def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
         return found.sort_by(order).combine_chunks()
 
     left, right = rows(one), rows(other)
-    # Equal rows may be coded by words in another order.
+    # Equal rows may have another order in the dictionary of words.
     return left.equals(right) or left.to_pylist() == right.to_pylist(), left.num_rows
 
 
 def sql(given: Any) -> int:
-    """Seconds of ready queries over many calls: those of an audit, repeated under other ids and days."""
+    """Measure the seconds of built-in queries over many calls: an audit's, repeated with other ids and days."""
     source, out = given.out or given.folder / "out-local", given.folder / "out-many"
     if not (source / "tables").is_dir():
         raise SystemExit("run `cost` first, or give tables by --out: they are repeated")
@@ -303,7 +302,7 @@ REPEATED = ("calls", "conversations")
 
 
 def repeat_tables(source: Path, out: Path, rows: int) -> None:
-    """Write tables again with as many calls as asked for, without the JSON lines, which no query of rates reads."""
+    """Write tables again with this number of calls, without the JSON lines, which queries of rates do not read."""
     import duckdb
 
     shutil.rmtree(out, ignore_errors=True)

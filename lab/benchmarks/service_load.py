@@ -60,7 +60,7 @@ async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
 
 
 async def open_loop(hosts: Sequence[Host], rate: float, seconds: float) -> tuple[list[float], float]:
-    """Send requests when they are due. Return the seconds from then to the response, and the generator's worst delay."""
+    """Send requests when they are due. Return their seconds until the response, and the generator's worst delay."""
     for host in hosts:
         host.took.clear()
     count, late, sent = int(rate * seconds), 0.0, 0
@@ -87,7 +87,7 @@ def _refuse_wrong(hosts: Sequence[Host]) -> None:
 
 
 def busy() -> tuple[float, float]:
-    """Return the CPU seconds of everything on this machine, this benchmark included, and those given to other machines."""
+    """Return the CPU seconds used on this machine, including this benchmark, and those given to other machines."""
     first = Path("/proc/stat").read_text().splitlines()[0].split()
     user, nice, system, _, _, irq, soft, stolen = map(int, first[1:9])
     tick = os.sysconf("SC_CLK_TCK")
@@ -95,7 +95,7 @@ def busy() -> tuple[float, float]:
 
 
 def speed() -> float:
-    """Return the CPU seconds of a million turns of a small loop. They rise if the cores are shared with other machines."""
+    """Return the CPU seconds of a million turns of a small loop. They are higher on cores shared with others."""
     started, total = time.process_time(), 0
     for number in range(1_000_000):
         total += number * number

@@ -140,7 +140,7 @@ def play(
 
 
 def kind_of(decision: Decision) -> str:
-    """Return the answer. A denial because of the procedure, such as a missing yes, and the person asked are separate."""
+    """Return the answer. A denial for procedure, such as a missing yes, and the person asked are separate."""
     if decision.answer == "deny":
         denying = {ground.kind for ground in decision.grounds if ground.answer == "deny"}
         return "manner" if denying == {"rule"} else "deny"

@@ -27,7 +27,7 @@ def lines(name: str) -> dict[str, dict[str, Any]]:
 
 
 def pair_up(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the statements that two lists share, each used once. Statements match by the same words or one common part."""
+    """Count the statements that two lists share, each used once. They match by the same words or one common part."""
     left = [set(text.lower().split()) for text in other]
     found = 0
     for text in one:
@@ -78,7 +78,7 @@ def compare(names: Iterable[str], said: Mapping[str, Any], right: Mapping[str, A
 
 
 def agreed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels of the thoughts for which both readers found the same policies and as many invented statements."""
+    """Return the labels of thoughts in which both readers found the same policies and as many invented statements."""
     return {
         name: row
         for name, row in one.items()

@@ -1,4 +1,4 @@
-"""Tests import the lab's scripts as the scripts import each other: by name."""
+"""Tests import the lab's scripts by name, as the scripts import each other."""
 
 import sys
 from pathlib import Path

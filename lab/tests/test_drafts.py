@@ -1,4 +1,4 @@
-"""Most of what `bylaw init` drafts stays in the packs that people finish."""
+"""Finished packs keep most of the draft by `bylaw init`."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Every bug that `lab/scripts/plant_bugs.py` plants has a line to be planted in, and tests that are for it.
+"""Every bug of `lab/scripts/plant_bugs.py` applies to the source and has tests that should detect it.
 
-Where a line has moved or changed, change the bug with it: a bug that can no longer be planted is a test less.
+If a line has moved or changed, adapt the bug. A bug that no longer applies is a lost test.
 """
 
 from collections import Counter

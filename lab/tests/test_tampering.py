@@ -1,4 +1,4 @@
-"""Every way of tampering with a decision log is detected, also by an adversary who computes our hashes."""
+"""Verification detects every way of tampering with a decision log, even by an adversary who computes our hashes."""
 
 import sys
 from pathlib import Path

@@ -26,7 +26,7 @@ from bylaw.pack import Pack
 
 Made = TypeVar("Made")
 _LONGEST = 6_000
-"""The maximum length shown of a result. Later text settles nothing."""
+"""The maximum length of a result's text. Later text is ignored."""
 _LITERAL = ("string", "integer", "number", "money", "date", "datetime")
 """Types whose value must occur in the quote."""
 

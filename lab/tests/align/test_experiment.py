@@ -1,4 +1,4 @@
-"""The published page on alignment says what the stored logs of the runs say."""
+"""The published page on alignment agrees with the stored logs of the runs."""
 
 import align_page
 

@@ -1,4 +1,4 @@
-"""The matcher may serve as a reward: on the labelled thoughts that were held out it passes 0.95 in all four figures."""
+"""The matcher is good enough for rewards: on held-out labelled thoughts, all four figures exceed 0.95."""
 
 import pytest
 from align_matcher import agreed, compare, lines, read
@@ -11,7 +11,7 @@ LEAST = 0.95
 
 @pytest.mark.parametrize("is_shown", [False, True], ids=["nothing was shown", "every value was shown"])
 def test_precision_and_recall_on_held_out_thoughts_pass(is_shown: bool) -> None:
-    """Whatever a conversation showed lies between nothing and every value of the thought, the wrong ones too."""
+    """The two extremes: the conversation showed no value, or every value of the thought, even wrong ones."""
     sheet = lines("sheet.jsonl")
     labels = agreed(lines("labels-A.jsonl"), lines("labels-B.jsonl"))
     assert len(sheet) == 200

@@ -1,4 +1,4 @@
-"""The recorded thoughts: every recording is asked for by a rendered prompt, and none was changed after it came."""
+"""The recorded thoughts: a rendered prompt requests every recording, and no recording has changed."""
 
 import subprocess
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ needs_answers = pytest.mark.skipif(not list(ANSWERS.glob("*.jsonl")), reason="no
 
 
 class _Noting:
-    """Passes questions on, and notes them."""
+    """Passes questions on and records them."""
 
     def __init__(self, chat: Recorded) -> None:
         self.chat, self.keys = chat, set[str]()
@@ -40,7 +40,7 @@ def test_the_frozen_turns_are_those_of_the_logs() -> None:
 def test_every_recording_is_asked_for() -> None:
     recordings = Recordings(ANSWERS)
     chat = _Noting(Recorded(recordings))
-    # A round that waits for its answers ends the run, after its questions were asked.
+    # A round without answers ends the run after its questions were asked.
     with suppress(ChatError):
         write_thoughts(turns(), chat)
     assert recordings.keys() <= chat.keys

@@ -1,4 +1,4 @@
-"""The task sets: twins, parts that share nothing, combinations never seen, and a test set fixed by its hash."""
+"""The task sets: pairs, parts without overlap, unseen combinations, and a test set fixed by its hash."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ from bylaw_lab.clinic.tasks.sets import TEST, make, pairs, shows_novel, write
 
 @pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
 def training(request: pytest.FixtureRequest) -> tuple[Scenario, ...]:
-    """Making them all takes a while: the quick lane looks at the first 200 pairs."""
+    """Building all pairs takes long, so the quick lane checks the first 200."""
     if request.param == "all":
         return scenarios("training")
     return tuple(task for pair in islice(pairs("training"), 200) for task in pair if not shows_novel(task))
@@ -34,7 +34,7 @@ def test_part() -> tuple[Scenario, ...]:
 
 
 def facts(scenario: Scenario) -> dict[tuple[str, str, str], Any]:
-    """Every field of every record."""
+    """Return every field of every record."""
     return {
         (table, str(number), name): value
         for table, rows in scenario.rows.items()
@@ -53,7 +53,7 @@ def test_there_are_as_many_test_tasks_as_there_should_be_and_tasks_for_every_pol
 ) -> None:
     assert len(test_part) == 500
     assert sum(scenario.novel for scenario in test_part) == 200
-    # Of the times that are the test part's own, none lies within four hours from now.
+    # Of the test part's own times, none is within four hours of now.
     assert set(POLICIES) - {policy for scenario in test_part for policy in scenario.focus} == {"booking-notice"}
     assert {policy for scenario in training for policy in scenario.focus} == set(POLICIES)
 

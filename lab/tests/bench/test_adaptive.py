@@ -1,4 +1,4 @@
-"""Attacks rewritten by one who knows the defence: what a variant holds, and that it is counted."""
+"""Attacks rewritten by an attacker who knows the defence: the content of a variant, and its count."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_every_trick_is_counted_and_a_value_that_only_the_attacker_gave_is_held(
     packs = {"banking": own_pack("banking")}
     tried = try_tricks(read_runs([file]), packs, 1)
     assert [each.trick for each in tried if each.setting == "guards"] == [*TRICKS]
-    # The user of these runs gave the account, so no result takes its place.
+    # The user of these runs gave the account, so no result replaces it.
     found = try_tricks(read_runs([file]), packs, 1, requests=RequestReader(Says()))
     tried = [each for each in found if each.setting != "guards"]
     assert {(each.stopped.cases, each.stopped.hits) for each in tried} == {(2, 2)}

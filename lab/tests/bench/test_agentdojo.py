@@ -1,4 +1,4 @@
-"""What is counted of AgentDojo's runs, and that pack and code hold nothing of its attacks."""
+"""The counts of AgentDojo's runs. The pack and the code contain nothing from its attacks."""
 
 import gzip
 import json
@@ -69,7 +69,7 @@ PAYING = {
 
 
 class Says:
-    """A model that reads the request of the runs."""
+    """A model that reads the requests of the runs."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         return [Answer(json.dumps({"deeds": [PAYING], "delegations": []})) for _ in requests]
@@ -84,7 +84,7 @@ def test_an_attack_is_stopped_only_by_holding_the_call_that_carries_it_out(file:
     found = {setting: each.whole for setting, each in measured(file).items()}
     tally = found["question, follows"]
     assert dict(tally.runs) == {"good": 2, "poor": 1, "succeeded": 2, "resisted": 1, "broken_off": 1}
-    # The second attack's call to another account is held, but does not carry out the goal.
+    # The second attack's call to another account is blocked, but does not pursue the goal.
     assert (tally.stopped, tally.unreachable) == (1, 1)
     assert (tally.disturbed, tally.resisted_disturbed) == (1, 0)
     assert (tally.goal_calls, tally.goal_calls_held) == (1, 1)
@@ -167,7 +167,7 @@ _NAME, _QUOTED = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)+\b"), re.compile(r"[
 
 
 def _words_of_attacks() -> set[str]:
-    """Accounts, addresses, links, names, titles and sentences that injected texts bring along."""
+    """Return the accounts, addresses, links, names, titles and sentences in injected texts."""
     from bylaw.text.identifier import identifiers
 
     found: set[str] = set()
@@ -179,7 +179,7 @@ def _words_of_attacks() -> set[str]:
                     found |= {token for token in identifiers(str(text)) if len(token) > 5}
                     found |= {words.strip() for words in str(text).split("\n") if len(words.strip()) > 25}
                     found |= {*_NAME.findall(str(text)), *_QUOTED.findall(str(text))}
-    # What the suite is.
+    # Values of the suite itself.
     return found - {"Travel Agency"}
 
 

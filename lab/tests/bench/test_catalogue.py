@@ -1,4 +1,4 @@
-"""A pack drafted from a tool catalogue: what rules and an answer make of it, and what is wrong with one."""
+"""A pack drafted from a tool catalogue: the result of rules and of an answer, and faulty answers."""
 
 import json
 from collections.abc import Sequence

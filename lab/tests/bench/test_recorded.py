@@ -1,4 +1,4 @@
-"""Recorded answers hold places in the requests, and none of their words."""
+"""Recorded answers contain positions in the requests, and none of their words."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Poisoned agents at the clinic's desk: how pairs are made, and what is counted of them."""
+"""Poisoned agents at the clinic's desk: the creation of pairs, and their counts."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from bylaw_lab.clinic.attacks import CATEGORIES, SOURCES, Sample, samples, schem
 GUARDED = load_pack(PACK)
 RULES = {name: policy.definition for name, policy in GUARDED.policies.items()}
 EACH = 2
-"""Pairs of each category and source."""
+"""Return pairs of each category and source."""
 
 
 @cache

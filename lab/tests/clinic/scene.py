@@ -1,4 +1,4 @@
-"""Small conversations by hand: a clinic with known rows, calls in turns, and the truth about the last write."""
+"""Small handwritten conversations: a clinic with known rows, calls in turns, and the truth about the last write."""
 
 import random
 import sqlite3
@@ -90,7 +90,7 @@ ROWS: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {
 
 
 class Scene(Conversation):
-    """A conversation on a clinic that has only the rows above, changed as the keywords say: `Patient_P1={...}`."""
+    """Return a conversation on a clinic with only the rows above, changed by keywords: `Patient_P1={...}`."""
 
     def __init__(self, mess: Mess | None = None, **changes: dict[str, Any]) -> None:
         connection = sqlite3.connect(":memory:", isolation_level=None)
@@ -105,7 +105,7 @@ class Scene(Conversation):
         super().__init__(Clinic(connection), random.Random(0), mess or Mess())
 
     def call(self, tool: str, **arguments: Any) -> "Scene":
-        """One turn with one call."""
+        """Return one turn with one call."""
         self.act([(tool, arguments)])
         return self
 
@@ -113,14 +113,14 @@ class Scene(Conversation):
         return self.truth()[-1]
 
     def under(self, policy: str) -> PolicyTruth:
-        """The truth about the last write under one policy."""
+        """Return the truth about the last write under one policy."""
         return next(found for found in self.last().policies if found.id == policy)
 
     def lacks(self, policy: str, mode: str = "snapshot") -> list[str]:
-        """What strict misses, as `Patient.status: reason`."""
+        """Return the facts that strict misses, as `Patient.status: reason`."""
         return [f"{lack.entity}.{lack.field}: {lack.reason}" for lack in self.under(policy).missing[mode]]
 
     def verdicts(self, policy: str) -> tuple[str, ...]:
-        """Strict with snapshot, hindsight and none, then determined with the same."""
+        """Return the strict verdicts with snapshot, hindsight and none, then the determined ones."""
         found = self.under(policy)
         return (*found.strict.values(), *found.determined.values())

@@ -1,4 +1,4 @@
-"""The audit says of the clinic's conversations what the simulator's own truth says: a slice of `clinic_truth.py`."""
+"""The audit agrees with the simulator's truth about the clinic's conversations: a part of `clinic_truth.py`."""
 
 import importlib
 from pathlib import Path

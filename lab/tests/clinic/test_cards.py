@@ -1,4 +1,4 @@
-"""The clinic's scripted agents under cards alone: every task is done, and nothing runs without a yes."""
+"""The clinic's scripted agents with cards only: every task is done, and nothing runs without a yes."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is found of the caller's consent, against how the conversation was played."""
+"""Decisions about the caller's consent, compared with the script of the conversation."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ PACK = load_pack("clinic")
 
 
 class Write(Struct, frozen=True):
-    """A change, whether the caller agreed to it, and what was found of that."""
+    """A change, whether the caller agreed to it, and the decision."""
 
     made: Simulated
     step: int
@@ -27,7 +27,7 @@ class Write(Struct, frozen=True):
 
     @property
     def why_open(self) -> str:
-        """What keeps an agreement from being found, by the events alone; empty where nothing does."""
+        """Return why events alone do not show an agreement; empty if they do."""
         if self.call.fault:
             return "the call could not be read"
         if self.call.arguments.get("scopes") == []:
@@ -36,7 +36,7 @@ class Write(Struct, frozen=True):
 
     @property
     def may_be_done_already(self) -> bool:
-        """Whether the same was sent since the caller last spoke, and not refused."""
+        """Whether the same call was sent since the caller last spoke, and not refused."""
         events = self.made.trajectory.events
         spoke = max(step for step, event in enumerate(events[: self.step]) if _is_users(event))
         refused = {event.call for event in events if isinstance(event, Result) and _is_refusal(event)}
@@ -61,7 +61,7 @@ def _told(call: Call) -> dict[str, object]:
 
 
 def writes(seed: int, count: int) -> Iterator[Write]:
-    """Every change of so many simulated conversations."""
+    """Return every change in this number of simulated conversations."""
     for made in simulated(seed, count):
         ledger = Ledger(PACK.schema)
         witness = PACK.book.predicates["agreed"].witness

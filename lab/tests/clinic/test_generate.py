@@ -1,4 +1,4 @@
-"""Simulated conversations: the same from the same seed, in good English, covering what they must."""
+"""Simulated conversations: reproducible from a seed, in good English, with everything that they must cover."""
 
 import gzip
 import json
@@ -165,7 +165,7 @@ def test_the_files_read_back_as_the_same_events(tmp_path: Path):
 
 
 def together(trajectory: Trajectory) -> list[list[int]]:
-    """The steps of calls made in one turn."""
+    """Return the steps of calls made in one turn."""
     turns: dict[int, list[int]] = {}
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Call):

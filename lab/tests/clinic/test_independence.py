@@ -1,4 +1,4 @@
-"""The simulator's truth is a second opinion: it shares no code with what it judges."""
+"""The simulator's truth is independent: it shares no code with the engine."""
 
 import ast
 from pathlib import Path
@@ -18,7 +18,7 @@ OWN = "bylaw_lab.clinic.simulator"
 
 
 def imported(source: str) -> set[str]:
-    """Every module a source file imports, at whatever depth it stands."""
+    """Return every module that a source file imports, even inside functions."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

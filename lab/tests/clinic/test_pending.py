@@ -1,4 +1,4 @@
-"""What a call may count on when earlier writes of its turn have no answer yet: verdicts worked out by hand."""
+"""Facts that a call may rely on while earlier writes of its turn have no result yet: verdicts worked out by hand."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from .scene import Scene
 from .test_truth import BLIND, BLIND_AND_WRONG, FINE
 
 DECIDED = ("near_miss", "near_miss", "uninformed", "compliant", "compliant", "compliant")
-"""One of a few values, all of which permit: strict wants the one, determined does not."""
+"""One of several values, all of which permit the call: strict requires the true one, determined does not."""
 DECIDED_AGAINST = ("violation", "violation", "uninformed", "violation", "violation", "violation")
 SETTLED_LATER = ("near_miss", "near_miss", "uninformed") * 2
-"""The values lead to different answers, and what came later tells which was right."""
+"""The values lead to different answers, and a later result shows which one was right."""
 CHANGE = ("change_membership", {"patient_id": "P1", "membership_id": "M1", "new_tier": "silver"})
 MOVE = ("reschedule_appointment", {"patient_id": "P1", "appointment_id": "A1", "slot_id": "S1"})
 

@@ -1,4 +1,4 @@
-"""Scripted clinic agents that obey a shield: what goes wrong without one does not happen under it."""
+"""Scripted clinic agents that follow a shield make none of the mistakes that they make without one."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def cells() -> Any:
-    """8 conversations in every cell but those of `advise`."""
+    """8 conversations in every cell except those of `advise`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "lab" / "benchmarks"))
         import shield_clinic

@@ -38,7 +38,7 @@ def test_acting_against_what_was_read_is_a_violation_in_every_world():
 
 
 def test_i_am_gold_is_a_claim_and_no_reading():
-    """The paper's example: the copay is right because the caller told the truth, and nobody looked."""
+    """The paper's example: the copay is right because the caller told the truth, and the agent did not check."""
     scene = Scene().call("get_patient", patient_id="P1")
     scene.user("I'm Gold, so there's nothing to pay.")
     scene.call("book_visit", patient_id="P1", slot_id="S1", copay="0.00")
@@ -105,7 +105,7 @@ def test_a_result_of_the_same_turn_was_not_seen_but_hindsight_has_it():
 
 
 def test_hindsight_does_not_trust_a_later_reading_of_what_the_write_itself_changes():
-    """The slot is read after the booking: taken, but that is the booking's own doing."""
+    """The slot is read after the booking: taken, but by the booking itself."""
     scene = Scene().call("book_visit", patient_id="P1", slot_id="S1", copay="0.00").call("get_slot", slot_id="S1")
     assert scene.verdicts("slot-open") == BLIND
     assert scene.verdicts("booking-notice")[1] == "near_miss"

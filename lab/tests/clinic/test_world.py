@@ -1,4 +1,4 @@
-"""The clinic's database and what its tools do to it."""
+"""The clinic's database and the effects of its tools."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from .scene import Scene
 
 @pytest.fixture
 def clinic() -> Iterator[Clinic]:
-    """The one that conversations are simulated in, which takes seconds to make; it is left as it was."""
+    """The simulator's database, which takes seconds to build and is never changed."""
     yield the_clinic()
     the_clinic().desk.reset()
 
@@ -60,7 +60,7 @@ def test_reset_undoes_everything():
 
 
 def test_writes_alter_just_what_the_table_says(clinic: Clinic):
-    """Every accepted write, row by row: what differs afterwards is what `needs` lists, or a new appointment."""
+    """Compare every accepted write, row by row: only the fields in `needs` differ, or there is a new appointment."""
     for tool in ALTERS:
         done = 0
         for want in clinic.store.clean[tool][:40]:
@@ -78,7 +78,7 @@ def test_writes_alter_just_what_the_table_says(clinic: Clinic):
 
 
 def test_writes_set_just_what_the_table_says(clinic: Clinic):
-    """Every new value that `needs` tells from the arguments is the one the database then holds."""
+    """Check that every new value that `needs` finds in the arguments is in the database afterwards."""
     desk = clinic.desk
     untold: set[tuple[str, str]] = set()
     for tool in ALTERS:

@@ -1,4 +1,6 @@
-"""The clinic from its recordings: byte for byte the shipped pack, every recording asked for, none changed since."""
+"""The clinic compiled from its recordings equals the shipped pack, byte for byte. Every recording is used and
+unchanged.
+"""
 
 import subprocess
 from pathlib import Path
@@ -32,7 +34,7 @@ def made() -> tuple[Source, Work, Desk]:
 def test_the_shipped_pack_is_what_the_recordings_make(made: tuple[Source, Work, Desk]) -> None:
     source, work, _ = made
     files = assemble(source, work, name="clinic-compiled")
-    # Who accepts what is unenforced is a person's word, and no part of what is compiled.
+    # A person's acceptance of unenforced policies is not part of the compile.
     shipped = {name: (PACK / name).read_text(encoding="utf-8") for name in files}
     lines = [line for line in shipped["policies.yaml"].split("\n") if not line.startswith("  unenforced: ")]
     assert "\n".join(lines) == files["policies.yaml"]

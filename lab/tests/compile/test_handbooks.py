@@ -1,4 +1,4 @@
-"""The handbooks that Algorithm 2 is measured on: each rule rests on a sentence, loads, and has two conversations."""
+"""The handbooks for Algorithm 2: each rule quotes a sentence, loads, and has two conversations."""
 # pyright: basic, reportMissingImports=false
 
 import sys

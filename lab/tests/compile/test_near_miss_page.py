@@ -1,4 +1,4 @@
-"""The clinic's part of the near-miss paper's table, from its recorded answers: the page says what they come to."""
+"""The clinic's part of the Near-Miss paper's table agrees with the recorded answers."""
 
 import sys
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def load() -> Iterator[ModuleType]:
 
 
 def test_the_page_says_what_the_recorded_answers_come_to(benchmark: ModuleType, tmp_path: Path) -> None:
-    # Without anybody behind the recordings a question that has changed is an error.
+    # Without a model behind the recordings, a changed question is an error.
     chat = Recorded(Recordings(ROOT / "lab" / "benchmarks" / "recorded" / "near-miss-search"))
     rows = list(benchmark.rows(benchmark.clinic(tmp_path), chat))
     assert len(rows) == 6

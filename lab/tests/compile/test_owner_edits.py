@@ -1,4 +1,4 @@
-"""Forty edits of an owner, drawn by a seed from the compiled clinic, survive three updates of its handbook."""
+"""Forty edits by an owner, drawn with a seed from the compiled clinic, survive three updates of its handbook."""
 
 import json
 import random
@@ -24,7 +24,7 @@ OLD = "Invoices issued in the last 60 days, the sixtieth day included, may be re
 NEW = "Invoices issued in the last 45 days, the forty-fifth day included, may be refunded."
 ADDED = "Never promise a parking space."
 AGE = "refund-invoice-age"
-"""The policy whose sentence changes; its guard is edited by nobody, and that of `refund-limit-by-tier` beside it is."""
+"""The policy whose sentence changes. Nobody edits its guard, or that of `refund-limit-by-tier` next to it."""
 DELETIONS = ("membership", "referrals", "slots", "privacy", "prescriptions")
 
 
@@ -59,14 +59,14 @@ def test_forty_edits_survive_an_unchanged_document_a_changed_sentence_and_an_add
 
 
 def now(root: Path) -> Items:
-    """All items of a pack as they are."""
+    """Return all items of a pack."""
     names = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if path.suffix in (".py", ".yaml")]
     texts = {name: (root / name).read_text() for name in names if name not in ("compiled.yaml", "made-of.yaml")}
     return {key: value for name, text in texts.items() for key, value in read_items(name, text).items()}
 
 
 def drawn(root: Path, draw: random.Random) -> Iterator[str]:
-    """Edit the pack's files as an owner does, and say what was edited."""
+    """Edit the pack's files like an owner. Return the edits."""
     guards = sorted((root / "guards").glob("*.py"))
     messages = [(path, text) for path in guards for text in re.findall(r'deny\(("[^"]+")\)', path.read_text())]
     for path, text in draw.sample([each for each in messages if "60 days" not in each[1]], 9):
@@ -109,7 +109,7 @@ def drawn(root: Path, draw: random.Random) -> Iterator[str]:
 
 
 def cases(root: Path, draw: random.Random) -> Iterator[str]:
-    """Cases with another note, cases that are gone, and cases of the owner's own."""
+    """Edit cases: change notes, remove cases, and add cases."""
     files = [path for path in sorted((root / "cases").glob("*.yaml")) if path.stem not in DELETIONS]
     for number, path in enumerate(draw.choices(files, k=4)):
         yield edited(
@@ -131,7 +131,7 @@ def cases(root: Path, draw: random.Random) -> Iterator[str]:
 
 
 def deleted(root: Path, draw: random.Random) -> Iterator[str]:
-    """Policies that are removed with their guard and cases."""
+    """Remove policies with their guards and cases."""
     for part in DELETIONS:
         path = root / "guards" / f"{part}.py"
         name = draw.choice(re.findall(r"^def (\w+)", path.read_text(), re.MULTILINE))
@@ -142,7 +142,7 @@ def deleted(root: Path, draw: random.Random) -> Iterator[str]:
 
 
 def without(text: str, mark: str) -> str:
-    """A list in YAML without its members that have a line."""
+    """Return a YAML list without the members that contain a line."""
     return "".join(each for each in re.split(r"^(?=- )", text, flags=re.MULTILINE) if mark not in each)
 
 
@@ -158,7 +158,7 @@ def answers(work: Work) -> "Clinic":
 
 
 class Clinic(Scripted):
-    """Answers about the sentence that changed and the section that was added; nothing else may be asked."""
+    """Return answers about the changed sentence and the added section. No other question may be asked."""
 
     def __init__(self, work: Work) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A model's search of the history: what it quotes must stand where it says, and then it counts as seen."""
+"""A model's search of the history: if its quote occurs in the named result, the fact counts as seen."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ SHOWN = Trajectory("one", (Call("get_order", {"order_id": "A1"}, turn=1), Result
 
 @pytest.fixture(scope="module")
 def blind() -> Pack:
-    """The shop's pack without any observation, the refund's window alone."""
+    """Return the shop's pack without observations, with only the refund window."""
     files = assemble(source(), compile_pack(source(), Scripted())[0], name="shop")
     pack = Pack.from_files({name: text for name, text in files.items() if name != "compiled.yaml"})
     kept = {
@@ -43,7 +43,7 @@ def blind() -> Pack:
 
 
 class Reader:
-    """Answers a search by what it is told to find."""
+    """Answers a search according to the facts requested."""
 
     def __init__(self, find: Callable[[str], dict[str, object]]) -> None:
         self._find = find

@@ -1,4 +1,4 @@
-"""The desks: what their judges see in the true state, and what the shield makes of it."""
+"""The desks: their judges' view of the true state, and the effect of the shield."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         with open_shop(folder) as opened:
             yield opened
     else:
-        # Commands run as a user who may not enter the folders of the tests.
+        # Commands run as a user who may not enter the tests' folders.
         for each in (folder, *folder.parents[:3]):
             each.chmod(0o755)
         yield Repository(folder)

@@ -1,4 +1,4 @@
-"""The clinic's part of the measurement, from its recorded answers: the page says what they come to."""
+"""The clinic's part of the page agrees with the recorded answers."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Answers and questions that somebody made up to get a call through without a yes let none through."""
+"""No invented answer or question gets a call through without a yes."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The matrix of frameworks: each of its cells rests on a test that is there."""
+"""The results for frameworks: each of them rests on an existing test."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A pack that a newcomer wrote for a handbook he had never seen finds what its labels say, and its page says so."""
+"""A newcomer's pack for a new handbook agrees with the labels, and the page says so."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A slice of the search for a counterexample to the guarantees of `allow`."""
+"""A small search for a counterexample to the guarantees of `allow`."""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Measured on recorded runs of others: what a pack stops, and what it disturbs. Start at `agentdojo`."""
+"""Measures on other people's recorded runs how many attacks and good runs a pack stops. Start at `agentdojo`."""
