@@ -8,7 +8,6 @@ in a file.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -146,12 +145,7 @@ def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, 
     """Whether a call may be a write, judged by its own conversation. The order of conversations must not matter."""
     if tool in known:
         return known[tool] == "write"
-    return _sounds_like_a_write(tool, definitions.get(tool, ()))
-
-
-@lru_cache(maxsize=4096)
-def _sounds_like_a_write(tool: str, evidence: tuple[EffectHint, ...]) -> bool:
-    return weigh([*by_name(tool), *evidence])[0] == "write"
+    return weigh([*by_name(tool), *definitions.get(tool, ())])[0] == "write"
 
 
 class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,6 +4,7 @@ import re
 from bisect import insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
@@ -16,7 +17,7 @@ from bylaw.facts.provenance import OriginKind, ValueOrigin
 from bylaw.facts.result_places import leaf_values
 from bylaw.scan.effect import Guess
 from bylaw.text.folding import occurs
-from bylaw.text.identifier import is_identifier, is_prose
+from bylaw.text.identifier import is_identifier
 
 T = TypeVar("T")
 
@@ -56,23 +57,17 @@ class Preparedness(Struct, frozen=True):
     chained: frozenset[str]
 
 
-class EarlierCall:
+class EarlierCall(Struct, frozen=True, dict=True):
     """An earlier call with its result."""
 
-    __slots__ = ("_keys", "arguments", "text", "tool")
+    tool: str
+    arguments: dict[str, object]
+    text: str
 
-    def __init__(self, tool: str, arguments: dict[str, object], text: str) -> None:
-        self.tool = tool
-        self.arguments = arguments
-        self.text = text
-        self._keys: frozenset[str] | None = None
-
-    @property
+    @cached_property
     def keys(self) -> frozenset[str]:
-        """Return the arguments that may be identifiers."""
-        if self._keys is None:
-            self._keys = _keys(self.arguments)
-        return self._keys
+        """The arguments that may be identifiers."""
+        return frozenset(value for _, value in names(self.arguments))
 
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
@@ -87,16 +82,6 @@ def _name(path: str, value: object) -> str | None:
         is_word = len(value) >= 2 and not value[0].isdigit() and value.lower() not in _WORDS
         return value if is_word or is_identifier(value) or (value.isdigit() and is_id(path)) else None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and is_id(path) else None
-
-
-def _keys(arguments: dict[str, object]) -> frozenset[str]:
-    """Return the identifiers among a look-up's arguments. Nearly all look-ups have few and flat arguments."""
-    if any(
-        isinstance(value, (dict, list)) or (isinstance(value, str) and is_prose(value)) for value in arguments.values()
-    ):
-        return frozenset(value for _, value in names(arguments))
-    found = (_name(path, value) for path, value in arguments.items())
-    return frozenset(name for name in found if name is not None)
 
 
 _WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "desc"}

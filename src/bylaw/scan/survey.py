@@ -196,7 +196,8 @@ class Survey:
             own.add(link(call.arguments, earlier), place)
             own.together |= called
             for path, value in dict.fromkeys(leaf_values(call.arguments)):
-                if not _is_small(value):
+                # Small integers occur everywhere, so their origin means nothing.
+                if isinstance(value, str) or not (abs(value) < 20 and value == int(value)):
                     origins = self._origins.setdefault((call.tool, path), Origins(self._examples))
                     origins.add(value, provenance.origin(value, before=start), place)
 
@@ -216,8 +217,3 @@ class Survey:
                 known[step] = EarlierCall(call.tool, call.arguments, provenance.text(step))
             found.append(known[step])
         return found
-
-
-def _is_small(value: str | float) -> bool:
-    """Whether a value is a small integer. These occur everywhere, so their origin means nothing."""
-    return not isinstance(value, str) and abs(value) < 20 and value == int(value)

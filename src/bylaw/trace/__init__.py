@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bylaw.trace.event import Call, Event, Message, Party, Result, TaskOutcome, Trajectory
+from bylaw.trace.event import Call, Event, Identities, Message, Party, Result, TaskOutcome, Trajectory
 
 if TYPE_CHECKING:
-    from bylaw.trace.event import Identities
     from bylaw.trace.reader import read, sniff
 
 __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOutcome", "Trajectory", "read", "sniff"]
@@ -17,8 +16,4 @@ def __getattr__(name: str) -> Any:
         from bylaw.trace import reader
 
         return getattr(reader, name)
-    if name == "Identities":
-        from bylaw.trace.event import Identities
-
-        return Identities
     raise AttributeError(f"module `{__name__}` has no `{name}`")

@@ -71,19 +71,15 @@ def read(
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
     """Yield the trajectories of a file or part. Pass `found` for a part, which may not show its format."""
     found = found or look(source)
-    every = _open(source, found)
+    # Imported only now, so that start-up does not load every format.
+    reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
+    every: Iterator[Trajectory | RecordError] = reader.read(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)
 
 
 def sniff(path: str | PathLike[str]) -> Format:
     """Return the name of a file's format."""
     return look(Source(Path(path))).format
-
-
-def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Import the reader only now, so that start-up does not load every format."""
-    reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
-    return reader.read(source, found)
 
 
 def look(source: Source) -> Look:

@@ -250,7 +250,9 @@ class Source(Struct, frozen=True, dict=True):
             why = error.strerror or str(error)
             raise FormatError(f"{UNOPENED}{why.lower()}", place=str(self.path)) from error
         if start.startswith(_GZIP):
-            return io.BufferedReader(_Unpacked(plain, "gzip", _new_gzip, zlib.error), CHUNK)
+            return io.BufferedReader(
+                _Unpacked(plain, "gzip", partial(zlib.decompressobj, zlib.MAX_WBITS | 16), zlib.error), CHUNK
+            )
         if start.startswith(_BZIP):
             return io.BufferedReader(_Unpacked(plain, "bzip2", bz2.BZ2Decompressor, OSError), CHUNK)
         if start == _ZSTD:
@@ -356,7 +358,8 @@ class _Unpacked(StreamOver):
         # Zeros may pad the last member.
         while given := given if self._unpack is not None else given.lstrip(b"\0"):
             self._unpack = self._unpack or self._new()
-            before = _copied(self._unpack)
+            # Only a gzip decompressor can be copied.
+            before = self._unpack.copy() if hasattr(self._unpack, "copy") else None
             try:
                 yield self._unpack.decompress(given)
             except self._error as error:
@@ -370,15 +373,6 @@ class _Unpacked(StreamOver):
             given = b""
             if self._unpack.eof:
                 given, self._unpack = self._unpack.unused_data, None
-
-
-def _copied(unpack: Any) -> Any:
-    """Copy a gzip decompressor. Return None for the others, which cannot be copied."""
-    return unpack.copy() if hasattr(unpack, "copy") else None
-
-
-def _new_gzip() -> Any:
-    return zlib.decompressobj(zlib.MAX_WBITS | 16)
 
 
 def _zstd(place: str) -> tuple[Callable[[], Any], type[Exception]]:

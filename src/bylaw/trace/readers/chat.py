@@ -21,6 +21,9 @@ from bylaw.trace.readers.parts import (
     is_picture_or_sound,
     words_in,
 )
+from bylaw.trace.readers.parts import (
+    text_id as text_id,
+)
 from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
 from bylaw.trace.transcript import Transcript
 
@@ -358,11 +361,6 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
     if kind not in SILENT_ITEMS:
         raise Malformed(f"message {position} is an item of the unknown type `{kind}`")
     return batch
-
-
-def text_id(id: Any) -> str:
-    """Return an id as text; empty without one."""
-    return "" if id is None else str(id)
 
 
 _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")

@@ -4,6 +4,7 @@ import importlib
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Any, cast
 
@@ -79,8 +80,8 @@ def _document(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Reco
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = why or not_json(error, data)
         parts = documents(source, data)
-        if len(parts) > 1 and isinstance(first := parts[0], bytes) and _is_log(first):
-            log = _LOG.decode(first)
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            log = _LOG.decode(parts[0] if len(parts) > 1 and isinstance(parts[0], bytes) else b"")
             rest = [
                 each if isinstance(each, RecordError) else source.fault(0, "a second document") for each in parts[1:]
             ]
@@ -88,14 +89,6 @@ def _document(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Reco
         at = data.find(b'"samples": [', data.find(b'"stats"'))
         return head_in(data, b"eval", _EVALUATION, InspectEvaluation()), salvaged(source, data, at, why)
     return log.eval, (Record(raw, index) for index, raw in enumerate(log.samples or ()))
-
-
-def _is_log(data: bytes) -> bool:
-    try:
-        _LOG.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
 
 
 def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | RecordError]]:

@@ -108,7 +108,7 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
     elif arguments is None and kind is None and "name" in inner:
         # Gemini omits empty arguments.
         arguments = {}
-    return name, arguments, _text(first(inner, _CALL_IDS))
+    return name, arguments, text_id(first(inner, _CALL_IDS))
 
 
 def answer_in(part: Any) -> PartAnswer | None:
@@ -129,12 +129,12 @@ def answer_in(part: Any) -> PartAnswer | None:
             told = content or failed, True
         error = error if isinstance(error, bool) else told[1]
         tool = block.get("toolName")
-        return PartAnswer(told[0], _text(first(block, _ANSWER_IDS)), tool if isinstance(tool, str) else "", error)
+        return PartAnswer(told[0], text_id(first(block, _ANSWER_IDS)), tool if isinstance(tool, str) else "", error)
     if kind == "mcp_call":
         if block.get("output") is None and not block.get("error"):
             return None
         failed = True if block.get("error") else None
-        return PartAnswer(first(block, ("output", "error")), _text(first(block, _CALL_IDS)), error=failed)
+        return PartAnswer(first(block, ("output", "error")), text_id(first(block, _CALL_IDS)), error=failed)
     if kind in ("tool-invocation", "dynamic-tool") or (kind.startswith("tool-") and kind not in _CALLS):
         inner = _fields(block.get("toolInvocation")) if kind == "tool-invocation" else block
         return invocation_answer(inner)
@@ -154,10 +154,10 @@ def invocation_answer(invocation: Fields) -> PartAnswer | None:
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
         content = content if content is not None else invocation.get("errorText") or "Error"
-        return PartAnswer(content, _text(first(invocation, _CALL_IDS)), error=True, refused=state == "output-denied")
+        return PartAnswer(content, text_id(first(invocation, _CALL_IDS)), error=True, refused=state == "output-denied")
     if content is None and state not in ("result", "output-available"):
         return None
-    return PartAnswer(content, _text(first(invocation, _CALL_IDS)))
+    return PartAnswer(content, text_id(first(invocation, _CALL_IDS)))
 
 
 def _keyed_answer(inner: Fields) -> PartAnswer:
@@ -171,7 +171,7 @@ def _keyed_answer(inner: Fields) -> PartAnswer:
         content, failed = unwrapped(content)
         error = error or failed
     name = inner.get("name")
-    id = _text(first(inner, _ANSWER_IDS))
+    id = text_id(first(inner, _ANSWER_IDS))
     return PartAnswer(content, id, name if isinstance(name, str) else "", error)
 
 
@@ -313,6 +313,11 @@ def first(fields: Fields, names: tuple[str, ...]) -> Any:
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
+def text_id(id: Any) -> str:
+    """Return an id as text; empty without one."""
+    return "" if id is None else str(id)
+
+
 def _fields(value: Any) -> Fields:
     return cast("Fields", value) if isinstance(value, dict) else {}
 
@@ -320,7 +325,3 @@ def _fields(value: Any) -> Fields:
 def _given(part: Any) -> Fields:
     """Return a part's fields without nulls, because Google's SDK writes every key."""
     return {name: value for name, value in _fields(part).items() if value is not None}
-
-
-def _text(id: Any) -> str:
-    return "" if id is None else str(id)

@@ -89,7 +89,8 @@ def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Ge
         groups.setdefault(each.session or each.trace, []).append(each)
     ran: dict[str, Counter[MessageMark]] = {}
     for run in runs:
-        ran.setdefault(run.session or run.trace, Counter())[_mark_of(run)] += 1
+        made = ToolCall(name=run.tool, arguments=tool_arguments(run.arguments))
+        ran.setdefault(run.session or run.trace, Counter())[call_mark(made)] += 1
     kept: list[Generation] = []
     for key, group in groups.items():
         if len(group) > 1:
@@ -183,10 +184,6 @@ def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
         calls = message.tool_calls
         found += [(*call_mark(call), text_id(call.id)) for call in calls] if calls else marks(message)
     return found
-
-
-def _mark_of(run: ToolRun) -> MessageMark:
-    return call_mark(ToolCall(name=run.tool, arguments=tool_arguments(run.arguments)))
 
 
 class Thread(Struct):
