@@ -243,7 +243,7 @@ def test_a_waiting_call_is_told_with_all_that_an_answer_needs(log: Log, tmp_path
         "appointment id A0362",
         "Customer caller P121",
         "I&#39;m Gold, so there&#39;s no fee, right?",
-        "Unknown the tier of Membership M878",
+        "Unknown tier of Membership M878",
         "The fee for cancelling is found in this order",
         "late-cancel-fee",
         "3 look-ups before this call",

@@ -201,7 +201,10 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *,
         first=_first(told),
         said=_said(told),
         looked_up=_looked_up(service.pack, told),
-        missing=[in_words(seen(fact)) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
+        missing=[
+            in_words(seen(fact)).removeprefix("the ")
+            for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)
+        ],
         sentences=[
             (policy, text, cut(seen(why), 400)) for policy, text, why in map(partial(_sentence, service.pack), grounds)
         ],

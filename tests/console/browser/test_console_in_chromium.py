@@ -164,7 +164,7 @@ def test_the_words_that_decided_a_consent_light_up(visit: Open, home: str, out: 
 
     row = next(filter(has_words, index.findings(Wanted(verdict="broken", state="all"), limit=500)))
     page = visit(home).go(f"/c/{row.conversation}#step-{row.step}").page
-    page.locator(".fact-button.consent").first.click()
+    page.locator(".fact-button.exchange").first.click()
     assert page.locator(".event.lit.seen.message").count() == 1
 
 
