@@ -14,7 +14,7 @@ from bylaw_lab.desks.desk import CATEGORIES, Desk, measure
 DESKS = ("database", "repository", "shop")
 HEADS = (
     "desk", "agent", "shield", "tasks", "completed", "under policy", "violations", "acts blocked", "questions",
-    "ms per action", "ms per snapshot",
+    "ms per action", "ms per snapshot", "ms per re-check",
 )  # fmt: skip
 
 
@@ -70,6 +70,7 @@ def tables(lines: list[dict[str, Any]]) -> str:
             line["desk"], line["agent"], "yes" if line["shield"] else "no", line["tasks"], line["completed"],
             line["completed_under_policy"], sum(line["violations"].values()), len(line["legitimate_acts_blocked"]),
             line["questions"], line["median_ms_per_action"], line["median_ms_per_snapshot"],
+            line["median_ms_per_recheck"],
         )
         for line in lines
     ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import thread_time
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct, field
@@ -101,9 +101,11 @@ class Run(Struct):
     """Acts of the task itself that were refused."""
     questions: int = 0
     decisions: list[float] = field(default_factory=list[float])
-    """The time of each decision in milliseconds."""
+    """The CPU time of each decision in milliseconds."""
     snapshots: list[float] = field(default_factory=list[float])
-    """The time for reading each page in milliseconds."""
+    """The CPU time for reading each page in milliseconds."""
+    rechecks: list[float] = field(default_factory=list[float])
+    """The CPU time for comparing each page again, just before an act on it, in milliseconds."""
 
 
 class Worker:
@@ -156,21 +158,34 @@ class Worker:
             return None
         result = self._desk.perform(act)
         if self._session is not None:
-            began = perf_counter()
+            began = thread_time()
             self._session.result(result)
             if "```yaml" in result:
-                self.run.snapshots.append(1000 * (perf_counter() - began))
+                self.run.snapshots.append(1000 * (thread_time() - began))
         return result
+
+    def _is_page_same(self, id: str) -> bool:
+        """Whether an allowed call still does what was decided. The proxy asks this before a call acts on a page."""
+        assert self._session is not None
+        if not (tool := self._session.page_tool(id)):
+            return True
+        shown = self._desk.perform(Act(tool, {}))
+        began = thread_time()
+        is_same = self._session.is_same_on(id, shown)
+        self.run.rechecks.append(1000 * (thread_time() - began))
+        if not is_same:
+            self._session.result("the page has changed", id=id, error=True, refused=True)
+        return is_same
 
     def _may(self, act: Act, *, is_wanted: bool) -> bool:
         """Whether a call may be made. The agent looks up what it is told to, and the user answers its questions."""
         assert self._session is not None
         has_asked = False
         for _ in range(MOST_TRIES):
-            began = perf_counter()
-            decision = self._session.decide(act.tool, act.arguments)
-            self.run.decisions.append(1000 * (perf_counter() - began))
-            if decision.allowed:
+            began, id = thread_time(), f"call-{len(self.run.decisions)}"
+            decision = self._session.decide(act.tool, act.arguments, id=id)
+            self.run.decisions.append(1000 * (thread_time() - began))
+            if decision.allowed and self._is_page_same(id):
                 return True
             if decision.answer == "look_up" and decision.look_ups:
                 for look in decision.look_ups:
@@ -236,6 +251,7 @@ class Count(Struct):
     questions: int = 0
     decisions: list[float] = field(default_factory=list[float])
     snapshots: list[float] = field(default_factory=list[float])
+    rechecks: list[float] = field(default_factory=list[float])
 
     def add(self, run: Run) -> None:
         self.runs += 1
@@ -247,6 +263,7 @@ class Count(Struct):
         self.questions += run.questions
         self.decisions += run.decisions
         self.snapshots += run.snapshots
+        self.rechecks += run.rechecks
 
     def told(self) -> dict[str, Any]:
         """Return the results as JSON data."""
@@ -257,9 +274,14 @@ class Count(Struct):
             "violations": self.violations,
             "legitimate_acts_blocked": sorted(set(self.blocked)),
             "questions": self.questions,
-            "median_ms_per_action": round(median(self.decisions), 2) if self.decisions else None,
-            "median_ms_per_snapshot": round(median(self.snapshots), 2) if self.snapshots else None,
+            "median_ms_per_action": _median(self.decisions),
+            "median_ms_per_snapshot": _median(self.snapshots),
+            "median_ms_per_recheck": _median(self.rechecks),
         }
+
+
+def _median(times: Sequence[float]) -> float | None:
+    return round(median(times), 2) if times else None
 
 
 def measure(desk: Desk) -> Iterator[tuple[Agent, bool, Count]]:
