@@ -41,7 +41,7 @@ class TargetTerms(Struct, frozen=True):
 
 
 class ReadTerms(Struct, frozen=True):
-    """The argument from which an action is read, and what it must contain."""
+    """The argument that contains the action, and the conditions on its content."""
 
     argument: str
     kind: Kind
@@ -77,7 +77,7 @@ class Action(Struct, frozen=True):
     where: Mapping[str, Pattern] = {}
     takes: tuple[Take, ...] = ()
     is_fallback: bool = False
-    """Whether only what no other action fits performs it."""
+    """Whether the action applies only if no other action matches."""
 
     @property
     def kind(self) -> Kind:
@@ -126,6 +126,6 @@ class Actions(Struct, frozen=True):
     otherwise: Mapping[str, Otherwise]
     pages: PageTerms
     unread: Mapping[str, frozenset[str]]
-    """By tool, the arguments that need no reading."""
+    """The harmless arguments, by tool."""
     plain: Mapping[str, Tool]
     """The tools without the changes that their actions declare."""

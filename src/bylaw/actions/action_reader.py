@@ -247,7 +247,7 @@ class _Reader:
         return found
 
     def unread(self, given: Mapping[str, list[Scalar]]) -> dict[str, frozenset[str]]:
-        """By tool, the arguments that need no reading."""
+        """The harmless arguments, by tool."""
         for tool in given:
             if tool not in self._tools:
                 self._fault(

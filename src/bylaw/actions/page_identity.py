@@ -60,7 +60,7 @@ def _leads_on(page: Page, element: Element, *, any_host: bool) -> bool:
 
 
 def identity_of(page: Page, element: Element) -> dict[str, Any]:
-    """Return what a card says of an element of a page. A yes does not count for another element or page state."""
+    """Return a card's description of a page element. A yes does not count for another element or page state."""
     frame = next((each for each in page.ancestors(element) if each.role == "iframe"), None)
     form = next((each for each in page.ancestors(element) if each.role in FORMS), frame)
     name = " ".join((element.name or page.text_of(element)).split())
@@ -73,8 +73,8 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
 
 
 def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element with its surroundings: the part of the page that says what it is about, the named parts around
-    it, and the headings. The rest of a page may change all the time.
+    """Return an element with the part of the page that describes it, the named parts around it, and the headings. The
+    rest of a page may change all the time.
     """
     above = list(page.ancestors(element))
     parts = [each for each in above if each.role == "iframe"] or above

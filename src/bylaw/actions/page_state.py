@@ -39,7 +39,7 @@ _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
 
 
 class PageState:
-    """What is known of the browser's page. `unknown` says why nothing is known."""
+    """The known state of the browser's page. `unknown` says why nothing is known."""
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
@@ -106,7 +106,7 @@ class PageState:
 
     @property
     def words(self) -> str:
-        """What the browser said of an unknown page, such as an open dialog; empty if the page is known."""
+        """The browser's message about an unknown page, such as an open dialog; empty if the page is known."""
         return self._words if self._result is None else ""
 
     def page_for(self, call: Call) -> Page:
@@ -207,7 +207,7 @@ def _check_inside(page: Page, element: Element) -> None:
 
 
 def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
-    """Yield the controls affected: the one that the element is or belongs to, and every one around it."""
+    """Yield the affected controls: the element's own control, and every control around it."""
     chain = (element, *page.ancestors(element))
     end = next((at for at, each in enumerate(chain) if each.role in CONTROLS), None)
     if end is None:
@@ -355,7 +355,7 @@ def link_of(page: Page, element: Element) -> Url:
 
 
 def _shown(page: Page, element: Element) -> str:
-    """Return the text in an element. Raises NotTaken if it includes what was typed into a field."""
+    """Return the text in an element. Raises NotTaken if the text includes user input of a field."""
     if _has_field(page, element):
         raise NotTaken("what is typed into a field is not what the page shows")
     return page.text_of(element)
@@ -381,7 +381,7 @@ def _cell(page: Page, row: Element, column: str) -> Element | None:
 
 
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
-    """Yield what a pattern finds in a text, line by line: its first group or the whole match."""
+    """Yield a pattern's matches in a text, line by line: the first group or the whole match."""
     for found in pattern.finditer(text) if pattern is not None else ():
         value = found[1] if found.lastindex else found[0]
         if value and "\n" not in (found[0] or "") and value.strip():
@@ -414,7 +414,7 @@ def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
 
 
 def _typed_in(page: Page, inside: Sequence[Element]) -> str:
-    """Return what was typed into a field, if the snapshot shows it as separate texts."""
+    """Return the text typed into a field, if the snapshot shows it as separate texts."""
     return " ".join(each.text for each in inside if each.role == "text")
 
 

@@ -35,7 +35,7 @@ LONGEST = 200
 
 
 class Performed(Struct, frozen=True):
-    """What one call does."""
+    """The actions of one call."""
 
     calls: tuple[Call, ...]
     """The performed actions as calls, in order."""
@@ -50,11 +50,12 @@ class Performed(Struct, frozen=True):
     is_evidence: bool = False
     """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
-    """For each action, what the call says besides its parameters. Calls with different values differ."""
+    """For each action, the values of the call that are no parameters of the action. Calls with different values differ.
+    """
 
     @property
     def compared(self) -> Any:
-        """All that a decision rests on. It is equal for two calls that do the same."""
+        """Everything that a decision depends on. It is equal for two calls with the same effect."""
         calls = [(each.tool, each.arguments) for each in self.calls]
         arguments = self.shown.arguments if self.shown is not None else {}
         return calls, list(self.untold), self.unresolved, arguments
@@ -94,7 +95,7 @@ class Performing:
             self._state = PageState(actions.pages)
 
     def read_ahead(self) -> None:
-        """Read the last page in advance, while nobody waits."""
+        """Read the last page ahead of time."""
         if self._state is not None:
             _ = self._state.page
 
@@ -115,11 +116,11 @@ class Performing:
                 state.result(event, call)
 
     def of(self, call: Call) -> Performed | None:
-        """Return what a call will do; None if its tool has no actions."""
+        """Return the actions that a call will perform; None if its tool has no actions."""
         return self._performed(call, self._state)
 
     def on_snapshot(self, call: Call, snapshot: str) -> Performed | None:
-        """Return what a call would do on the page in a snapshot."""
+        """Return the actions that a call would perform on the page in a snapshot."""
         from bylaw.actions.page_state import PageState
 
         state, tool = PageState(self._actions.pages), self._actions.pages.snapshot
@@ -209,7 +210,7 @@ class _Resolving:
         """Whether the shell may have left its first folder."""
         self._page: Any = None
         self.is_evidence = True
-        """Whether no part of the call lets the agent choose what the result shows."""
+        """Whether no part of the call lets the agent choose the content of the result."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
         """Return the performed actions as calls, with what each leaves out. Raises NotTaken or Unreadable if
@@ -240,7 +241,7 @@ class _Resolving:
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
         self._check_arguments(fitted)
-        # A write counts as often as it is performed: once in each act.
+        # A write counts once for each action that performs it.
         counted = {each.name for each in self._actions if each.effect == "write"}
         listed: list[tuple[str, Any, int]] = []
         known: list[tuple[Call, Mapping[str, Any]]] = []
@@ -283,7 +284,7 @@ class _Resolving:
             known |= {*_OF_PAGES, *self._pages.target, *self._pages.description}
             known |= {name for name in self._call.arguments if names_element(name)}
         if not any(each.kind == "shell" for each in self._actions):
-            # What a shell does depends on its folder, its variables and its input.
+            # The effect of a shell command depends on its folder, its variables and its input.
             known |= set(self._tool.parameters if self._tool is not None else ())
         for name, value in self._call.arguments.items():
             if value is not None and name not in known:
@@ -352,7 +353,7 @@ class _Resolving:
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
     def _untold(self, action: Action, part: Part | None) -> dict[str, Any]:
-        """Return what the call says and no parameter of the action fully states."""
+        """Return the values of the call that no parameter of the action fully states."""
         told = {take.field for take in action.takes if take.source == "argument"}
         if part is None or part.kind != "page":
             # A resolved path states the whole argument.
@@ -406,7 +407,7 @@ def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
-    """Yield what a reader finds in a text. The reader is loaded on demand."""
+    """Yield a reader's findings in a text. The reader is loaded on demand."""
     match terms.kind:
         case "sql":
             from bylaw.reading.sql import read_sql
@@ -466,7 +467,7 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:
-    """Whether all of a command is as a pattern says, and nothing besides its words changes what it does."""
+    """Whether a pattern matches the whole command, and nothing except its words changes its effect."""
     if not command.is_of_system or (command.is_privileged and not terms.privileged):
         return False
     line = command.spelled
@@ -485,7 +486,9 @@ def _is_inside(root: str, part: Part) -> bool:
 
 
 def paths_of(part: Part) -> list[str]:
-    """Return what a command may name as files, from its folder. Raises NotTaken if a word is unknown before the run."""
+    """Return the words of a command that may name files, from its folder. Raises NotTaken if a word is unknown before
+    the run.
+    """
     command = part.value
     if command.paths is None:
         raise NotTaken("a word of the command, or the folder it runs in, is not known before it runs")

@@ -122,7 +122,7 @@ def names_element(argument: str) -> bool:
 def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
-    """Compile a parameter from tools.yaml. `kinds` are the action's, `arguments` those of its tools.
+    """Compile a parameter from tools.yaml. `kinds` are the action's kinds, and `arguments` those of its tools.
 
     Raises `ActionError`, or `PatternError` for an invalid pattern.
     """

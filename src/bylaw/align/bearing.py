@@ -53,7 +53,7 @@ class Note(Struct, frozen=True):
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
-    """Return what a guard compares before its answer, as far as known."""
+    """Return the comparisons of a guard before its answer, as far as known."""
     run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
@@ -71,7 +71,7 @@ class _Noting(GuardRun):
         super().__init__(*given, **named)
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
-        """Values as they were read. A compared value is recognised by identity."""
+        """The values that a guard read. A compared value is recognised by identity."""
         self.gaps: list[tuple[Any, Any, Any]] = []
         """Differences, each with its two operands."""
         self.last: Fact | None = None
@@ -269,11 +269,11 @@ class Saw(Struct, frozen=True):
     field: Field
     value: Any
     notes: tuple[str, ...] = ()
-    """What the guards compared the value with."""
+    """The values that the guards compared the value with."""
 
 
 class Bearing(Struct, frozen=True):
-    """What the write's guards and rules say at one turn."""
+    """The results of the write's guards and rules at one turn."""
 
     purpose: Purpose
     serving: Serving | None
@@ -286,11 +286,11 @@ class Bearing(Struct, frozen=True):
     weighed: tuple[Saw, ...] = ()
     """The facts among these that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """What the served policies compare the call's arguments with, whatever was seen."""
+    """The values that the served policies compare with the call's arguments, whatever was seen."""
     lacking: tuple[Fact, ...] = ()
     """Unseen facts that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
-    """What the policies need to ask the user."""
+    """The questions of the policies to the user."""
     denials: tuple[str, ...] = ()
     """The reasons of the guards that deny."""
     is_settled: bool = False
@@ -316,7 +316,7 @@ def bearing(
     serving: Serving | None,
     purpose: Purpose | None = None,
 ) -> Bearing:
-    """Return what the guards and rules say about the turn at `span`.
+    """Return the results of the guards and rules for the turn at `span`.
 
     `events` include at least the turn's results, if known. By default, `purpose` is found from the events.
     """
@@ -514,7 +514,7 @@ def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
 
 
 def _untold(pack: Pack, call: Call) -> Call:
-    """Return the call without arguments that only repeat what the user said."""
+    """Return the call without arguments that only repeat the user's words."""
     told = {
         saying.argument
         for entity in pack.schema.entities.values()

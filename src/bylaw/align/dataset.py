@@ -48,7 +48,7 @@ Row = dict[str, Any]
 
 
 class Shape(Struct, frozen=True):
-    """What a row of a supervised set contains."""
+    """The content of a row of a supervised set."""
 
     policy: PolicyPlace
     thoughts: bool
@@ -317,7 +317,7 @@ class Pairs(Struct, frozen=True):
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
-    """Yield a conversation's flagged calls, and those that are certainly right."""
+    """Yield a conversation's flagged calls and its certainly correct calls."""
     if not judged.calls:
         return
     made = list(turns_of(trajectory))

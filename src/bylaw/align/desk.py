@@ -41,7 +41,7 @@ class Act(Protocol):
 
     @property
     def slots(self) -> Sequence[tuple[Any, str, tuple[str, ...]]]:
-        """What the text must say: kind, value, and patterns for the value."""
+        """A value that the text must state: its kind, the value, and patterns for it."""
         ...
 
     @property

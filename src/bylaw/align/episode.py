@@ -31,7 +31,7 @@ class Ending(Protocol):
 
     @property
     def told(self) -> bool:
-        """Whether the user was told what was required."""
+        """Whether the agent told the user everything required."""
         ...
 
 
@@ -94,7 +94,7 @@ class Outcome(Struct, frozen=True):
     database: bool
     """Whether the records are right."""
     told: bool
-    """Whether the user was told what was required."""
+    """Whether the agent told the user everything required."""
     turns: int
     words: Words
     events: tuple[Event, ...]
@@ -105,7 +105,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def success(self) -> bool:
-        """Whether the records are right and the user was told what was required."""
+        """Whether the records are right and the agent told the user everything required."""
         return self.database and self.told
 
 

@@ -179,7 +179,7 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on an episode's writes, without those that a shield stopped, by the pack's own criterion."""
+    """Return the verdicts on an episode's writes by the pack's own criterion, without writes that a shield stopped."""
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
     for event in outcome.events:

@@ -24,13 +24,13 @@ from bylaw.trace.event import decode_text
 Trainer = Literal["trl", "verl", "swift", "verifiers"]
 LEARNED = ("stage1", "stage2", "answers")
 GRADED = ("required", "expected", "slots")
-"""What a reward reads besides the prompt."""
+"""The inputs of a reward besides the prompt."""
 TEMPLATES = Path(__file__).parent / "exports"
 CHAT = Path(__file__).parent / "training" / "chatml.jinja"
 
 
 def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
-    """Write what a trainer needs from a folder of sets; return the files."""
+    """Write a trainer's files from a folder of sets; return their paths."""
     made = find_manifest(data)
     if made is None:
         raise UsageError("there is no `data.json`", place=str(data), hint="make the sets with `bylaw align data`")
@@ -195,7 +195,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """Return what the model wrote in its turn, as one text. A separate call is appended to the content."""
+    """Return the model's output in its turn as one text. A separate call is appended to the content."""
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)

@@ -43,7 +43,7 @@ class Gold(Struct, frozen=True):
 
     @property
     def needs_judge(self) -> bool:
-        """Whether only a judge can grade an output: a text is due, without slots for what it must say."""
+        """Whether only a judge can grade an output: a text is expected, without slots."""
         return "tool" not in self.expected and not self.slots
 
 
@@ -114,7 +114,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """Return the guards' verdict on a write by what was seen; None for anything else."""
+        """Return the guards' verdict on a write, given the facts seen; None for anything else."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -162,7 +162,7 @@ class Mark(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """What a model finds in a thought: the ids of correctly stated policies, and rules of no policy."""
+    """A model's findings in a thought: the ids of correctly stated policies, and rules that belong to no policy."""
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -172,7 +172,7 @@ _Shape = TypeVar("_Shape", Mark, Recalled)
 
 
 def mark_question(due: str, given: str) -> Request:
-    """Ask how good a reply is compared with the one that was due."""
+    """Ask a model to compare a reply with the expected one."""
     return request("mark", Mark, {"due": due, "given": given})
 
 

@@ -106,7 +106,7 @@ def _a_write(scores: list[SampleScore], name: str) -> float:
 
 @scorer(metrics=[mean(), stderr(cluster="pair"), near_misses_a_write(), violations_a_write()])
 def outcome() -> Any:
-    """Score 1 if the records are right and the user was told what was required."""
+    """Score 1 if the records are right and the agent told the user everything required."""
 
     async def judge(state: TaskState, target: Target) -> Score:
         found: dict[str, Any] = state.store.get("score")

@@ -29,7 +29,7 @@ class Lesson(Struct, frozen=True):
     thought: str
     """The thought; empty if the turn is not what the guards require."""
     slots: tuple[Slot, ...]
-    """What the text must say, if known."""
+    """The values that the text must state, if known."""
     before: tuple[Event, ...]
     """The conversation before this turn, as an audit reads it."""
     heard: tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ class CannotPassError(Exception):
 
 
 class Played(Struct, frozen=True):
-    """A played turn: what was done, where its events begin, and what the agent had received before."""
+    """A played turn: its event, the position of its first event, and the agent's earlier input."""
 
     act: Act
     start: int

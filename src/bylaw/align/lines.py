@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, RecordError
 
 
 class Line(Struct, frozen=True):
-    """One input line. Its structure tells what it is."""
+    """One input line. Its kind follows from its structure."""
 
     required: frozenset[str]
     recalled: frozenset[str]

@@ -28,7 +28,7 @@ _FAULT: dict[Verdict, Fraction] = {
     "near_miss": Fraction(1),
     "violation": Fraction(1),
 }
-"""How far a write is from a permitted one, by what was seen."""
+"""How far a write is from a permitted one, given the facts seen."""
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,7 +75,8 @@ class Switches(Struct, frozen=True):
     call with wrong values, so it teaches a model to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """The weight of the compliance term: the penalty for a write that the guards do not permit on what was seen."""
+    """The weight of the compliance term: the penalty for a write that the guards do not permit, given the facts seen.
+    """
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
@@ -127,7 +128,7 @@ def jaccard(one: Collection[str], other: Collection[str]) -> Fraction:
 
 
 def hallucination(recalled: int, hallucinated: int) -> Fraction:
-    """Return the share of stated rules that no policy has; 0 if nothing is stated."""
+    """Return the share of stated rules that belong to no policy; 0 if no rule is stated."""
     stated = recalled + hallucinated
     return Fraction(hallucinated, stated) if stated else Fraction(0)
 

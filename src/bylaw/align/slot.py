@@ -118,12 +118,12 @@ out.
 
 
 class Slot(Struct, frozen=True):
-    """What a text must say: an amount, a day, a time, a reason, a question, or its subject."""
+    """A value that a text must state: an amount, a day, a time, a reason, a question, or its subject."""
 
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns, of which one must match (case ignored). Amounts, days and times are found by value instead."""
+    """Patterns, one of which must match (ignoring case). Amounts, days and times are found by value instead."""
 
     def stands_in(self, text: str) -> bool:
         """Whether the text says it."""

@@ -45,7 +45,7 @@ class JudgedCalls(Struct, frozen=True):
 
     @property
     def open(self) -> list[str]:
-        """What the audit left undecided."""
+        """The calls that the audit left undecided."""
         if not self.is_judged:
             return [UNJUDGED]
         unsure = (rule["rule"] for call in self.calls for rule in call["open_rules"])

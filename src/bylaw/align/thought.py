@@ -30,7 +30,7 @@ _LONGEST_WORDING = 22
 
 
 def wish(tool: Tool | None, name: str) -> str:
-    """Return what a write does, as in `to ...`."""
+    """Return the effect of a write in words, as in `to ...`."""
     said = re.split(r"[.,;:(]", tool.description if tool is not None else "")[0].strip()
     if said and len(said.split()) <= _LONGEST_WISH:
         return said[0].lower() + said[1:]

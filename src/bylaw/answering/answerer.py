@@ -265,7 +265,7 @@ class Estimate:
     """A chat that returns known answers and counts the other requests."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
-        """`most` is the budget: at most so many requests are kept in `asked`."""
+        """`most` limits the number of requests in `asked`."""
         self._known, self._most = known, most
         self._counted: dict[str, Request] = {}
         self._answered = set[str]()

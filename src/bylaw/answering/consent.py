@@ -36,7 +36,7 @@ _BEFORE, _AFTER = 80, 160
 _BESIDE = 25
 """How many characters are kept around an amount or a value of the call in a shortened message."""
 _FIGURES = 4
-"""The maximum number of amounts and call values kept in a shortened message, the last ones."""
+"""The maximum number of amounts and call values kept in a shortened message. The last ones are kept."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
 """Repeated lines shorter than this are kept."""
@@ -46,7 +46,7 @@ _CUT = "[...]"
 
 
 class Excerpt:
-    """Builds an excerpt from the last piece to the first, so that repeated text appears where it was said last."""
+    """Builds an excerpt from the last piece to the first, so that repeated text appears at its last occurrence."""
 
     def __init__(self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any]) -> None:
         self._pack, self._events = pack, events
@@ -134,7 +134,7 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """Return the wanted values of a call, longest first, without very short ones, which appear everywhere."""
+    """Return the wanted values of a call, longest first, without very short values, which occur everywhere."""
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
     return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))

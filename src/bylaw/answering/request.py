@@ -114,7 +114,7 @@ Meaning = Mapping[str, bool]
 
 
 class SaidOfArgument(Struct, frozen=True):
-    """What a model says about one argument."""
+    """A model's answer about one argument."""
 
     name: str
     meant: Literal["yes", "no", "unclear"]
@@ -141,7 +141,7 @@ def second_question(doubt: Doubt) -> Request:
 
 
 def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
-    """Return the part of a model's answer that is based on what it was shown."""
+    """Return the part of a model's answer that is based on the shown text."""
     shown = fold(f"{doubt.request} \n {_shown(doubt)}")
     found: dict[str, bool] = {}
     for each in reply.arguments:
@@ -354,7 +354,7 @@ def _with_bounds_as_text(said: Any) -> Any:
 
 
 def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowance:
-    """Return what a model's answer allows, checked against the request and the catalogue."""
+    """Return the allowance in a model's answer, checked against the request and the catalogue."""
     checking = _Checking(text, tools)
     deeds = tuple(deed for each in reply.deeds if (deed := checking.deed(each)) is not None)
     delegations = tuple(each for said in reply.delegations if (each := checking.delegation(said)) is not None)
@@ -362,7 +362,7 @@ def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowanc
 
 
 class _Checking:
-    """Checks an answer against the request. What the request lacks is left out and reported."""
+    """Checks an answer against the request. Parts that are not based on the request are left out and reported."""
 
     def __init__(self, text: str, tools: Mapping[str, Tool]) -> None:
         self._text, self._tools = text, tools

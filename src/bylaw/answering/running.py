@@ -30,7 +30,7 @@ class Operation(Protocol):
 
     @property
     def description(self) -> str:
-        """Return what the operation does and its arguments, for the planner."""
+        """Return the purpose of the operation and its arguments, for the planner."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ class Attestation(Struct, frozen=True):
     question: str = ""
     policy: str = ""
     seen: str = ""
-    """The digest of what the reviewer saw. The answer counts only for a call with this digest."""
+    """The digest of the text that the reviewer saw. The answer counts only for a call with this digest."""
 
     @property
     def is_fine(self) -> bool:
@@ -39,7 +39,7 @@ class Attestation(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """What an attestation settled at one call: a rule, or a policy with a guard."""
+    """A rule, or a policy with a guard, that an attestation settled at one call."""
 
     step: int
     name: str
@@ -58,7 +58,7 @@ def file_beside(out: Path, name: str) -> Path:
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """Return the last answer on each call and policy, by the digest of what was seen; empty without a file."""
+    """Return the last answer on each call and policy, by digest; empty without a file."""
     return by_digest(every_attestation(path))
 
 

@@ -51,7 +51,7 @@ class Gate(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """An audit's findings by state, and those of an earlier audit that are fixed or gone."""
+    """An audit's findings by state, and the fixed and gone findings of an earlier audit."""
 
     baseline: Path | None
     new: list[Finding]
@@ -121,7 +121,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise `UsageError` if an earlier audit's findings have other ids: those of another version or redaction key."""
+    """Raise `UsageError` if an earlier audit's findings have ids of another version or redaction key."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
             "finding ids differ: an earlier version of Bylaw made the audit", place=str(store.path), hint="audit again"

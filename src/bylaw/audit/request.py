@@ -167,7 +167,7 @@ class Request(Struct, frozen=True):
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """What replaces a missing world: `hindsight` or `none`."""
+    """The replacement for a missing world: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None

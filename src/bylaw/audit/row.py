@@ -105,7 +105,7 @@ def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict: all unseen ones, or under `determined` those that decide."""
+    """Return the missing facts of a verdict: all unseen facts, or under `determined` the decisive ones."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -163,7 +163,7 @@ class PolicyRow(Struct, kw_only=True):
 
 
 class UndecidedRow(Struct):
-    """A policy that a reviewer may settle, and the digest of what they see."""
+    """A policy that a reviewer may settle, and the digest of the text shown to the reviewer."""
 
     policy: str
     seen: str
@@ -293,7 +293,7 @@ def record_of(row: Struct) -> JsonRecord:
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Yield each call or broken rule with its number among equal ones of the conversation."""
+    """Yield each call or broken rule with its number among equal calls or rules of the conversation."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1

@@ -74,7 +74,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """What a reviewer sees of each policy, by the digest of its pack."""
+        """The text of each policy shown to a reviewer, by the digest of its pack."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -181,7 +181,7 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """Return the digest of what a reviewer of an undecided call sees, by step and policy."""
+        """Return the digest of the text shown to a reviewer of an undecided call, by step and policy."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
@@ -285,7 +285,7 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """The digest of what a reviewer of an undecided call sees, by step and policy."""
+    """The digest of the text shown to a reviewer of an undecided call, by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
         """Return the rows of the conversation, with private values covered."""

@@ -39,7 +39,7 @@ _EMPTY: JsonRecord = {
     "other_documents": (),
     "not_in_world": (),
 }
-"""What earlier versions did not write into a summary."""
+"""The keys that summaries by earlier versions lack."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
@@ -148,7 +148,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Most calls are not flagged. Only flagged ones have an id, whichever criterion flags them.
+            # Most calls are not flagged. Only flagged calls have an id, whichever criterion flags them.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:

@@ -29,7 +29,7 @@ _MISSING = {
     "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",
     "pack": "a folder with a pack.yaml, or the name of a built-in pack: clinic",
 }
-"""What to give for each missing argument."""
+"""The advice for each missing argument."""
 _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 

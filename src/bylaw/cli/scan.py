@@ -178,7 +178,7 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
 
 
 def _generic(found: Sequence[Generic]) -> _Section:
-    """Show what the calls of generic tools did."""
+    """Show the effects of calls to generic tools."""
     entries = [_Entry("  ", f"{clean(each.tool, 60)}: {clean(summary(each), 2000)}") for each in found]
     return _Section("Tools whose calls do what an argument says; `bylaw init` drafts actions", entries)
 

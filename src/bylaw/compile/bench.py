@@ -33,7 +33,7 @@ _KEPT = 64
 
 
 class Bench:
-    """What all trials share: the tools, the entities, the user facts and the clock."""
+    """The parts that all trials share: the tools, the entities, the user facts and the clock."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Bench:
 
     @cached_property
     def plausible(self) -> Plausible:
-        """What schemas and recorded values show about situations."""
+        """The values that schemas and recorded results suggest for situations."""
         schemas: dict[str, dict[str, Any]] = {
             arguments_of(name): {"properties": card.parameters} for name, card in self.cards.items()
         }

@@ -24,7 +24,7 @@ _WORDS = 300
 
 
 class Card(Struct, frozen=True):
-    """What is known about one tool."""
+    """The known facts about one tool."""
 
     name: str
     description: str = ""
@@ -70,7 +70,7 @@ class Card(Struct, frozen=True):
 
     @property
     def whole(self) -> str:
-        """A complete description, for stating what the tool reads and changes."""
+        """A complete description of the tool, for questions about its reads and changes."""
         hint = f"The catalogue says: {self.effect}." if self.effect else ""
         lines = [" ".join(self.description.split())[:_LONGEST], *self._arguments, hint, self.results]
         return "\n  ".join([self.signature, *(part for line in lines if line for part in line.splitlines())])

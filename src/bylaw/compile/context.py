@@ -127,8 +127,8 @@ def _words(text: str) -> set[str]:
 def things_text(
     things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any], sentences: str = ""
 ) -> str:
-    """Return the entities that the tools' arguments lead to, directly or through records, and those that the sentences
-    name.
+    """Return the entities that the tools' arguments name, directly or through records, and the entities that the
+    sentences name.
     """
     near = _near(things, cards, tools) | _named(things, sentences)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}

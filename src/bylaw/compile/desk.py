@@ -188,7 +188,7 @@ class Unreadable(Exception):
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
-    """The question of one stage: how its answer is read, and how often it may be asked."""
+    """The question of one stage, how to read its answer, and how often to ask it."""
 
     name: str
     """The name of the question's file in `prompts/`."""

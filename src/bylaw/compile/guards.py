@@ -503,7 +503,7 @@ def _looked_at_again(
 
 
 def _of_logs(bench: Bench, brief: PolicyBrief, code: str) -> str:
-    """Return what is odd about a guard's results on recorded calls."""
+    """Return peculiar results of a guard on recorded calls."""
     guard, _ = bench.guard(brief.policy, code)
     assert guard is not None
     return bench.once((brief.policy, code, "logged"), lambda: complaint(bench, brief.policy, guard))

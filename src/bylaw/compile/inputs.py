@@ -347,7 +347,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """Return what is odd about a guard's results on recorded calls, or an empty text."""
+    """Return a description of a guard's peculiar results on recorded calls, or an empty text."""
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []

@@ -49,9 +49,9 @@ class Source(Struct, frozen=True):
     now: str = ""
     """A fixed clock; empty if calls have their own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile. What the document's changes do not affect is reused."""
+    """The result of an earlier compile. The parts that the document's changes do not affect are reused."""
     refinements: int = 0
-    """The maximum number of rules to replace by refined ones; 0 switches refinement off."""
+    """The maximum number of rules to refine; 0 switches refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
     """Labels by conversation, from which rule weights are learned."""
     owner: "Owner | None" = None

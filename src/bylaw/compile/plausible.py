@@ -26,7 +26,7 @@ def arguments_of(tool: str) -> str:
 
 
 class Plausible:
-    """What is known about the values of calls and entities."""
+    """The known values of calls and entities."""
 
     def __init__(self, schemas: Mapping[str, Schema], recorded: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._schemas = schemas

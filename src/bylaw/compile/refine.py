@@ -86,7 +86,9 @@ class Ruleset:
         return self._book
 
     def vagueness(self) -> dict[str, float]:
-        """Return each policy's vagueness: that of its vaguest predicate among predicates of the same type."""
+        """Return each policy's vagueness, which is that of its vaguest predicate, relative to predicates of the same
+        type.
+        """
         scores: dict[str, float] = {}
         for texts in self._texts():
             scores |= vagueness(texts, likeness=self._likeness)
@@ -207,7 +209,7 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the merges in an answer: the predicate to keep, and the one that it replaces."""
+    """Yield the merges in an answer: the predicate to keep, and the predicate to replace."""
     try:
         listed = yaml_answer(text).get("merges")
     except Unreadable:

@@ -444,7 +444,7 @@ def _judged(
     before: Things,
     trajectories: Sequence[Trajectory],
 ) -> tuple[Things, list[str]]:
-    """Return what an answer adds about one part's tools, and its faults."""
+    """Return the additions of an answer about one part's tools, and its faults."""
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
     complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
     observed = section(data, "observations")

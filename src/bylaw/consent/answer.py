@@ -27,7 +27,7 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Friendly emoji. Laughing and winking ones are left out, because a yes in jest does not count."""
+"""Friendly emoji, without laughing and winking ones, because a yes in jest does not count."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )

@@ -100,8 +100,8 @@ _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark
 
 
 class Terms(Struct, frozen=True):
-    """Which arguments need not be shown, which ones matter although they look like remarks, and how long agreement to a
-    sentence lasts.
+    """Arguments that need not be shown, arguments that matter although they look like remarks, and the lifetime of
+    agreement to a sentence.
     """
 
     spared: frozenset[str] = frozenset()
@@ -490,7 +490,7 @@ def _named(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text on one line. Invisible characters and those that strike out others become escapes."""
+    """Quote a text on one line. Escapes replace invisible characters and characters that strike out others."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
     return "".join(each if _is_visible(each) else _escaped(each) for each in quoted)
 

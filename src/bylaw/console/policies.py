@@ -235,7 +235,7 @@ _UNKNOWN: dict[str, Any] = {
     "policy": None, "check": None, "state": "", "needs": False, "signature": None, "cases": [], "rules": [],
     "actions": [], "noted": Noted(), "comments": [], "digest": "",
 }  # fmt: skip
-"""What a policy's page shows if no pack is available."""
+"""The content of a policy's page if no pack is available."""
 
 
 def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:

@@ -113,7 +113,7 @@ class Standings:
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of what a reviewer sees of an undecided call; empty if the audit has none."""
+    """Return the digest of the text shown to a reviewer of an undecided call; empty if the audit has none."""
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
@@ -322,7 +322,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Return other audits by name: those of the same pack in neighbouring folders, and the given one."""
+    """Return other audits by name: audits of the same pack in neighbouring folders, and the given audit."""
     own = (_pack_name(out), out.resolve())
     found: dict[str, Path] = {}
     for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:

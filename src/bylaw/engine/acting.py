@@ -117,7 +117,7 @@ class Acting:
         return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 
     def calls(self, call: Call) -> Sequence[Call]:
-        """The actions that a call would perform now, or the call itself if none is known."""
+        """The actions that a call would perform now, or the call itself if no action is known."""
         performed = self._performing.of(call)
         return performed.calls or (call,) if performed is not None else (call,)
 
@@ -132,7 +132,7 @@ class Acting:
         return self._actions.pages.snapshot if is_write else ""
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether the call at `step` would do on the page in a snapshot what was judged."""
+        """Whether the call at `step`, made on the page in a snapshot, would have the effect that was judged."""
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
         return acted is not None and now is not None and now.compared == acted.performed.compared

@@ -61,7 +61,9 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """What the agent must ask the user, perhaps again. Empty if the rule is not about consent."""
+        """The request for the user's consent that the agent must make, perhaps again. Empty if the rule is not about
+        consent.
+        """
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
@@ -262,7 +264,7 @@ class Conduct:
         return found
 
     def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
-        """The truth table of each rule over the call and the unknown predicates."""
+        """The truth table of each rule over the call's predicates and the unknown predicates."""
         ready = self._ready
         made = ActValues(THE_CALL, known, left)
         tables = self._monitors.tables(made)
@@ -340,7 +342,7 @@ class Conduct:
 
     def _told(self, act: Act) -> int:
         """Return the bits of the predicates that the tool and the turn so far determine."""
-        # These predicates read nothing else. Counts matter only as one or several.
+        # These predicates depend on nothing else. For counts, only one or several matters.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)

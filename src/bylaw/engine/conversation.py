@@ -518,7 +518,7 @@ class Conversation:
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether a call without a result would do on the page in a snapshot what was judged."""
+        """Whether a call without a result would still have the judged effect on the page in a snapshot."""
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
 

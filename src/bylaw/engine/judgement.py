@@ -71,7 +71,7 @@ class SeenTogether:
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """The result of one guard on what was seen, once per completion of the user facts."""
+    """The result of one guard on the facts seen, once per completion of the user facts."""
 
     policy: Policy
     guard: Guard
@@ -94,7 +94,7 @@ class Judgement(Struct, frozen=True):
     seen: SeenSource
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
-    """The guards' results. `settle` adds the truth."""
+    """The guards' results on the facts seen. `settle` adds the truth."""
     fault: str = ""
     """Why no guard could run, such as an unknown tool or missing arguments."""
     rules: tuple[RuleFinding, ...] = ()

@@ -156,7 +156,7 @@ class PutCards:
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
         fault = self._session.values.press_fault(events, answer, time)
         if not fault and time is None:
-            # Only a timestamp can show which of the two came first.
+            # Only a timestamp can show whether the message or the approval came first.
             fault = self._session.values.press_fault(events, replace(answer, after=None), time)
         if not fault and time is not None and now is not None and time > now and answer.after is not None:
             fault = "`at` is in the future"

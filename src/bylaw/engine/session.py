@@ -62,7 +62,7 @@ class Session:
     _disbelieved: Call | None = None
     """The last judged call, if it was not refused although its result claims so."""
     requests: Requests | None = None
-    """What the user's words allow, if the pack uses requests."""
+    """The allowance of the user's words, if the pack uses requests."""
     acting: "Acting | None" = None
     """The actions of generic-tool calls, if the pack declares any."""
 
@@ -251,7 +251,7 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """Answers to predicates that code could not settle, in the order asked."""
+        """The answers to predicates that code could not settle, in the order of the questions."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
@@ -335,7 +335,7 @@ class Session:
         return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
 
     def _judge_acts(self, acted: "ActedCall") -> Judgement:
-        """Judge each action of a call as if the preceding ones had been made."""
+        """Judge each action of a call as if the preceding actions had been made."""
         call, performed, plain = acted.call, acted.performed, acted.plain
         if performed.unresolved or not acted.actions:
             judged = [self._judge(plain)]
@@ -373,7 +373,7 @@ class Session:
         return whole
 
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
-        """Judge each action, assuming that the preceding ones were just made."""
+        """Judge each action as if the preceding actions had just been made."""
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
         # Model answers are stored by step, and these actions share one step.
@@ -499,7 +499,7 @@ class Session:
     def _ask_rules(
         self, made: CallRecord, evidence: tuple[PolicyEvidence, ...]
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """The rules that the call breaks, and those that it may break."""
+        """Return the rules that the call breaks, and the rules that it may break."""
         if self._conduct is None:
             return (), ()
         self.values.record, self.values.evidence = made, evidence

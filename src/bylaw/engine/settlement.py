@@ -118,7 +118,7 @@ class NeededFacts:
         return found
 
     def asked(self, fact: Fact) -> str:
-        """The tool that was called for a fact. Empty if the fact has no look-up of its own."""
+        """Return the tool that was called for a fact. Empty if the fact has no look-up of its own."""
         answered = self._ledger.answers.by_tool()
         ways = self._ledger.schema.ways[fact.entity, fact.field]
         return next((way.tool for way in ways if way.tool in answered), "")
@@ -237,7 +237,7 @@ class PolicyVerdict(Struct, frozen=True):
     could_deny: bool = False
     """False if the call alone decided the verdict. True if some fact denied it, or could have."""
     is_plain: bool = False
-    """Permitted on what was seen, with nothing else to report."""
+    """Permitted on the facts seen, with nothing else to report."""
 
     @property
     def because(self) -> str:
@@ -381,7 +381,7 @@ class _Completed(Struct, frozen=True):
     asked: tuple[Fact, ...]
 
     def is_clean(self) -> bool:
-        """Whether the call was permitted on what was seen, with nothing missing, and the truth does not deny it."""
+        """Whether the facts seen permitted the call, with nothing missing, and the truth does not deny it."""
         return (
             self.evidence.outcome == "permit"
             and self.world in ("permit", "undetermined")
@@ -473,7 +473,7 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the run over the world meets an unknown, the strict criterion uses the path over what was seen.
+            # If the run over the world meets an unknown fact, the strict criterion uses the path over the facts seen.
             self._completed(
                 completion,
                 world.outcome,

@@ -64,7 +64,7 @@ class ToldBefore:
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
-            # Old words that arrive late, or new ones that look the same. A "no" among them must not get lost.
+            # Old words that arrive late, or new words that look the same. A "no" among them must not get lost.
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:

@@ -10,7 +10,7 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""For the evidence, the guard's result on what was seen. For the world, `undetermined` means unknown."""
+"""For the evidence: the guard's result on the facts seen. For the world: `undetermined` means unknown."""
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
 

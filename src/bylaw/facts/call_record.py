@@ -191,7 +191,7 @@ class CallRecord(Struct, eq=False):
     called: str = ""
     """For an action: the tool whose call performs it."""
     untold: Mapping[str, Any] = {}
-    """For an action: what the call says besides the action's parameters. Agreement to the action covers this too."""
+    """For an action: the call's values besides the action's parameters. Agreement to the action covers these too."""
     is_evidence: bool = True
     """Whether the result shows facts. An action's result does not if the agent may have written it."""
     is_beside: bool = False

@@ -84,7 +84,7 @@ class _Placed:
 
 
 def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
-    """Return the fields that a sighting shows, merged with what was known."""
+    """Return the fields that a sighting shows, merged with the known fields."""
     entity = sighting.observation.entity
     shown = {field: value for field in entity.fields if (value := sighting.show(field)) is not NOTHING}
     return {**(known or dict(zip(entity.key, sighting.key, strict=True))), **shown}
@@ -118,7 +118,7 @@ def _implied(schema: Schema, tables: Index) -> _Records:
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
-    """Yield what an entity's look-up tool would show of each record, with its key."""
+    """Yield the result of an entity's look-up tool for each record, with its key."""
     if entity.read is None:
         return
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
@@ -262,7 +262,7 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return an indexable SQL condition, with values, that every matching row meets. Other rows may meet it too."""
+    """Return an indexable SQL condition, with values, that every matching row meets. Other rows may also meet it."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:

@@ -67,7 +67,7 @@ class ReadTool(Struct, frozen=True):
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for looking up the entity with this key; None for those that the key does not
+        """Return the arguments for looking up the entity with this key; None for arguments that the key does not
         determine.
         """
         return {

@@ -35,7 +35,7 @@ CURES: Final[dict[EvidenceGrade, str]] = {
     " (`bylaw explain` shows the line to write)",
     "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }
-"""What to do about each fault. docs/guides/get-your-logs-out.md explains recording."""
+"""The advice for each fault. docs/guides/get-your-logs-out.md explains recording."""
 
 
 class LookupEvidence(Struct, frozen=True, omit_defaults=True):
@@ -53,7 +53,7 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
-    """What to do, for the most common fault first; empty if every result could be used."""
+    """The advice for the faults, most common fault first; empty if every result could be used."""
 
 
 class EvidenceCount:

@@ -175,7 +175,7 @@ class Ledger(ShownThings):
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None
-    """Tells what the user's request allows, if the pack needs this."""
+    """Returns the allowance of the user's request, if the pack needs it."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
@@ -193,7 +193,7 @@ class Ledger(ShownThings):
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """By pattern: how many user messages were searched, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, entity and field: how many results were checked, and those that may have failed to show the
+        """By tool, entity and field: the number of checked results, and the results that may have failed to show the
         field.
         """
         self._to_show: dict[int, CallRecord] = {}
@@ -232,7 +232,7 @@ class Ledger(ShownThings):
         turn, start = self.turn, self.turn_start
         self._events += events
         for event in events:
-            # A failed `isinstance` is slow, and attribute access is fastest if it always meets the same type.
+            # A failed `isinstance` is slow, and attribute access is fastest if the type is always the same.
             if type(event) is Result:
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
@@ -321,7 +321,7 @@ class Ledger(ShownThings):
                 self._showing.setdefault(entity, []).append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record what a shield looked up for a refused call and showed to the agent with the refusal."""
+        """Record a shield's look-ups for a refused call that the agent got with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:

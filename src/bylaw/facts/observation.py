@@ -143,7 +143,7 @@ def compile_misfit(text: str) -> Callable[[PathScope], bool]:
 
 
 def compile_emptiness(text: str) -> Callable[[PathScope], bool]:
-    """Compile a test for values in which a path with `*` leads to empty lists or objects and to nothing else."""
+    """Compile a test for values in which a path with `*` leads only to empty lists or objects."""
     root, steps = _parse(text)
     start = _START[root]
 
@@ -236,7 +236,7 @@ class Observation(Struct, frozen=True):
 
 
 class Sighting(Struct, frozen=True, gc=False):
-    """An entity as one result showed it."""
+    """An entity as shown by one result."""
 
     key: Key
     observation: Observation
@@ -412,7 +412,7 @@ class Change(Struct, frozen=True):
     fields: frozenset[str] | None
     """The fields. None means all, including existence."""
     misfit: Callable[[PathScope], bool] | None = None
-    """Whether `each` meets a value of another structure. The arguments then do not name the entities."""
+    """Whether `each` finds a value of another structure. The arguments then do not name the entities."""
     by_result: bool = False
     """Whether the result names the entities. Until it arrives, all entities of the kind count."""
     when: Callable[[Mapping[str, Any]], Any] | None = None

@@ -134,7 +134,7 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Return the origin of each argument of a call: that of its least trusted part."""
+    """Return the origin of each argument of a call. Its least trusted part decides."""
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -158,7 +158,7 @@ def _parts(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """What a call's agent had seen before the turn of the call."""
+    """The facts that a call's agent had seen before the turn of the call."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -209,7 +209,7 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _look_further(self, visible: VisibleThing | None, entity: Entity, key: Key, field: Field) -> Any:
-        """Return what is known of a field that no result shows, or that is stale."""
+        """Return the known value of a field that no result shows, or that is stale."""
         ledger, at = self._ledger, self._at
         if visible is not None and (pending := visible.pending(field)) is not UNSEEN:
             return pending
@@ -387,7 +387,9 @@ FOREVER = 1 << 60
 
 
 class _LookedUp:
-    """What a shield itself looked up for one call. It was true just before the turn, and the agent has not seen it."""
+    """The facts that a shield itself looked up for one call. They were true just before the turn, and the agent has not
+    seen them.
+    """
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -526,7 +528,7 @@ class HindsightFacts:
 
 
 class WorldFacts(HindsightFacts):
-    """A world as of one call. What the world lacks is read from the conversation."""
+    """A world as of one call. Facts that the world lacks are read from the conversation."""
 
     def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         super().__init__(ledger, at, context)

@@ -23,7 +23,7 @@ SKEW = 1.0
 
 
 class Shown(Struct, frozen=True, gc=False):
-    """A value of a field as one result showed it."""
+    """A value of a field, from one result."""
 
     as_of: int
     """The step of the look-up."""
@@ -102,7 +102,7 @@ class ShownThings:
         return entity in self._showing
 
     def finder(self, made: CallRecord) -> Finder:
-        """Return a function that finds what the agent had seen of other entities when it made a call."""
+        """Return a function that returns the facts about other entities that the agent had seen when it made a call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -220,7 +220,7 @@ class ShownThings:
             raise
 
     def _take_in(self, made: CallRecord, entity: str) -> None:
-        """Record what a call's result shows of the entity."""
+        """Record the entity's fields in a call's result."""
         result = made.result
         if result is None or not result.captured:
             if result is not None:
@@ -495,7 +495,7 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write, before a step or the call, that may have changed what an entry shows."""
+        """Return the step of the last write, before a step or the call, that may have changed an entry."""
         at = self._at
         before = at.step if before is None else before
         return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)

@@ -290,7 +290,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 
 def subtract(one: Any, other: Any) -> Any:
-    """Return `one - other`, of which at least one is Unknown."""
+    """Return `one - other`; at least one of them is Unknown."""
     kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")

@@ -209,7 +209,7 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key so that any two keys that a tool may treat as one are equal. Different results certainly mean
+    """Normalise a key so that two keys are equal if a tool may treat them as the same. Different results certainly mean
     different entities.
     """
     return tuple(map(loose, key))

@@ -62,7 +62,7 @@ class Snapshot:
         """Writes to a key that no record has. They may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities of which a write may have created a record, or changed one that only its lost result names."""
+        """Entities for which a write may have created a record, or changed a record that only its lost result names."""
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -145,7 +145,7 @@ class Snapshot:
                         self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
-        """Forget what a write would have changed, because it may or may not have run."""
+        """Forget the changes of a write, because it may or may not have run."""
         tool = self._schema.tools.get(call.tool)
         if tool is None or tool.is_unsaid or call.fault:
             self.apply(call, None)
@@ -155,7 +155,7 @@ class Snapshot:
             fields = None if effect.delete else effect.fields()
             scopes = effect.scopes(call.arguments, NOTHING, self._find)
             if not scopes:
-                # The items may be those of the result.
+                # The items may come from the result.
                 self._lose(effect.entity, None, fields)
             for scope in scopes:
                 key = effect.key_in(scope)

@@ -553,7 +553,7 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return the field of an entity with an unknown key. The missing facts are those of the key."""
+        """Return the field of an entity with an unknown key. Its missing facts are the key's."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":

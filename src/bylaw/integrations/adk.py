@@ -66,7 +66,7 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls whose tools raised, by conversation and id. The next events show what the model sees of the error."""
+        """Calls whose tools raised, by conversation and id. The next events show how the model sees the error."""
         self._allowed: dict[tuple[str, str], _Allowed] = {}
         """Running calls, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}

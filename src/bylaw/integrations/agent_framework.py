@@ -145,7 +145,7 @@ class _Tool(FunctionMiddleware):
         if not decision.allowed:
             context.result = decision.feedback
             return
-        # The next messages show what the model sees of a failed call.
+        # The next messages show how the model sees a failed call.
         is_known = follower is not None
         async with Execution(follower, call, decision, agent, reported=(Exception,)) if is_known else nullcontext():
             await call_next()

@@ -77,7 +77,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was called here."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """Answers to other prompts than the one shown, by thread."""
+        """Answers to prompts other than the shown one, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
         """A suffix for prompt ids, because other workers without a log count in the same way."""
         self._asking = threading.Lock()

@@ -29,7 +29,7 @@ FORM = {
     "required": ["answer"],
 }
 OURS = "bylaw"
-"""The name of Bylaw's question among those of a call."""
+"""The name of Bylaw's question among the questions of a call."""
 _MARK = "bylaw:"
 
 

@@ -163,7 +163,7 @@ _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
-    """The server's texts in a conversation, and what the user had said before."""
+    """The server's texts in a conversation, and the user's earlier words."""
 
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])

@@ -131,8 +131,8 @@ class ShieldHooks(RunHooks):
             _ = self.follower
 
     def protect(self, agent: Agent) -> Agent:
-        """Return the agent with the shield before its tools, and before those of all agents that it hands over to or
-        uses.
+        """Return the agent with the shield before its tools, and before the tools of all agents that it hands over to
+        or uses.
         """
         if id(agent) in self._ours:
             return agent

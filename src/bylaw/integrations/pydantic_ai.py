@@ -124,7 +124,7 @@ class _Shielded(WrapperToolset):
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A held call is repeated. The next messages show what the model sees of a failed one.
+        # A held call is repeated. The next messages show how the model sees a failed call.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)

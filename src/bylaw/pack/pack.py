@@ -62,7 +62,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""The files that can declare what an error lacks."""
+"""The files that can contain the declaration an error asks for."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the entities that guards read, with their keys and fields",

@@ -151,7 +151,7 @@ class Predicate(Struct, frozen=True):
     is_about_act: bool = True
     """Whether the predicate is about the act itself. Otherwise it is about earlier events."""
     consent: str = ""
-    """What a `consented` predicate requires: `card`, `told` or `requested`."""
+    """The requirement of a `consented` predicate: `card`, `told` or `requested`."""
     terms: Terms = Terms()
     """For `consented`: the arguments that must be shown."""
     words: CardWords = CardWords()

@@ -107,8 +107,8 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with a digest. Among several, prefer the one on the span's line, then the closest under
-        its heading.
+        """Return the sentence with a digest. Among several sentences, prefer the one on the span's line, then the
+        closest under its heading.
         """
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)

@@ -31,7 +31,7 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variation(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a case differs from the one above it."""
+    """The differences between a case and the case above it."""
 
     note: Scalar = ""
     now: Scalar | None = None

@@ -111,7 +111,7 @@ class ManifestError(BylawError):
 
 
 class NothingEnforces(ManifestError):
-    """A policy has no check, and nobody has accepted that."""
+    """A policy has no check, and nobody has accepted this."""
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):

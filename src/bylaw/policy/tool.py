@@ -96,7 +96,7 @@ class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
-    """How an argument is read, and what it must contain, under `reads` of tools.yaml."""
+    """How to parse an argument and the conditions on its content, under `reads` of tools.yaml."""
 
     argument: Scalar = ""
     as_: Scalar = field(name="as", default="")
@@ -107,13 +107,13 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
-    """Patterns: the whole command, with every word known before it runs, is as one of them says."""
+    """Patterns. One of them must match the whole command, and every word must be known before the command runs."""
     operands: list[Scalar] = []
     """Patterns, each for some operand of the command."""
     options: list[Scalar] = []
     """Option names. The command may have one of these."""
     without_options: list[Scalar] = []
-    """Option names. The command certainly has none of these."""
+    """Option names. The command must certainly have none of these options."""
     root: Scalar = ""
     """The folder to which paths are relative."""
     inside: bool | None = None
@@ -145,7 +145,7 @@ class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
     where: dict[str, Scalar] = {}
     """Patterns by argument."""
     fallback: bool = False
-    """Whether only what no other action fits performs it."""
+    """Whether the action applies only if no other action matches."""
     effect: Scalar = ""
     take: dict[str, Scalar | WrittenTake] = {}
     description: Scalar = ""
@@ -192,7 +192,7 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     otherwise: dict[str, Scalar] = {}
     """For a tool with actions: the answer to a call without a declared action."""
     unread: dict[str, list[Scalar]] = {}
-    """By tool with actions, the arguments that do not matter for what a call does."""
+    """The harmless arguments of each tool with actions."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
@@ -218,7 +218,7 @@ class Tool(Struct, frozen=True):
     also_called: tuple[str, ...] = ()
     """Words for the tool's action that its name lacks."""
     others: Any = False
-    """Further arguments: none, any (`true`), or those of a schema, as in `additionalProperties`."""
+    """Additional arguments: none, any (`true`), or arguments that match a schema, as in `additionalProperties`."""
     surely_refused: str = ""
     """A pattern for errors of calls that certainly changed nothing. After other errors, this is unknown."""
     trust: Mapping[str, Trust] = {}

@@ -130,7 +130,7 @@ class Located:
 
 
 def _completed(record: Any, below: Any) -> Any:
-    """Return a record, completed from the one in the base file."""
+    """Return a record, completed with keys of the base file's record."""
     if isinstance(record, dict) and isinstance(below, dict):
         return {**cast(dict[str, Any], below), **cast(dict[str, Any], record)}
     return cast(Any, record)

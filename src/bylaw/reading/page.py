@@ -57,7 +57,7 @@ class Element(Struct, frozen=True, gc=False):
     states: tuple[tuple[str, str], ...] = ()
     """States such as `checked`, `disabled`, `level` and `cursor`, with values. A bare state has an empty value."""
     text: str = ""
-    """The element's text. For a text box, what was typed."""
+    """The element's text. For a text box, this is the user's input."""
 
     def state(self, name: str) -> str | None:
         """Return a state's value: empty if it has none, None if the element is not in the state."""

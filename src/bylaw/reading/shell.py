@@ -556,7 +556,7 @@ class _Reader:
 
 
 class _Files:
-    """What a command's redirections read and write."""
+    """The files that a command's redirections read and write."""
 
     def __init__(self) -> None:
         self.read: list[Word] = []

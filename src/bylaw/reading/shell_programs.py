@@ -53,7 +53,7 @@ _ALIASES = {
 
 
 def only_reads(command: "Command") -> bool:
-    """Whether the command is known to change nothing but its own shell."""
+    """Whether the command is known to change only its own shell."""
     is_read = command.program == "read"
     if command.files_written or not all(
         is_harmless(name, word) for name, word in command.assignments if not (is_read and name == "IFS")
@@ -367,7 +367,7 @@ class Command(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """Return what the words may name as files, relative to the start; None if one is unknown.
+        """Return the words that may name files, relative to the start; None if one is unknown.
 
         Includes operands, option values and redirected files. Patterns stay as written.
         """

@@ -17,7 +17,7 @@ UNKNOWN = Word("", "many")
 
 
 class Inner(Struct, frozen=True):
-    """What a wrapper runs: commands by their words, or a text for a shell."""
+    """The command that a wrapper runs: words, or a text for a shell."""
 
     commands: tuple[tuple[Word, ...], ...] = ()
     text: str | None = None
@@ -50,7 +50,9 @@ _PREFIXES: dict[str, tuple[str, str]] = {
 
 
 def unwrap(command: "Command") -> Inner | None:
-    """Return what the command runs; None if it is no wrapper. Raises `Unreadable` if this is uncertain."""
+    """Return the command that a wrapper runs; None if the program is not a wrapper. Raises `Unreadable` if this is
+    uncertain.
+    """
     name, words = command.program, command.words
     if name in _SPECIAL:
         return _SPECIAL[name](command)

@@ -31,7 +31,7 @@ _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
 _OTHERS = ("duckdb", "bigquery", "snowflake")
 """Dialects to try if none of the plausible ones succeeds."""
 _CONSTANTS = ("Literal", "Placeholder", "Parameter", "National")
-"""What may tell rows apart; not true and false, which do so for two halves of them."""
+"""Values that may distinguish rows; not true and false, which only distinguish two halves."""
 _UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
 """Dialects in which a quoted name in other letters than an unquoted one is another name, with what those become."""
 _OF_INSERT = frozenset(
@@ -45,7 +45,7 @@ _OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", 
 
 
 class Statement(Struct, frozen=True):
-    """What one statement does. A text with a write inside a query yields a statement for each."""
+    """The effect of one statement. A text with a write inside a query yields a statement for each."""
 
     kind: str
     """The first word, such as `insert`, `explain` or `call`. For every query `select`; for `for update` `lock`."""
@@ -371,7 +371,7 @@ def _unknown_write(kind: str) -> Statement:
 
 
 def _agreed(text: str, dialect: str | None) -> list[Statement]:
-    """Return what the text does in the dialect, or in every plausible one that can parse it."""
+    """Return the effect of the text in the dialect, or in every plausible dialect that can parse it."""
     if dialect is not None:
         return _Parsed(text, dialect).statements()
     readings: dict[str, list[Statement]] = {}

@@ -46,7 +46,7 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The log's state for the tenants, conversations and entries of a batch. Missing ones are new."""
+    """The log's state for the tenants, conversations and entries of a batch. Missing keys are new."""
 
     heads: dict[str, tuple[int, bytes]]
     """The length of each tenant's chain and its last hash."""
@@ -57,7 +57,7 @@ class Known(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """What a batch adds: rows, and the changed heads and lengths."""
+    """The additions of a batch: rows, and the changed heads and lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]

@@ -25,7 +25,7 @@ WORDS = 500
 
 
 class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
-    """What is stopped, and until when."""
+    """The target of a stop, and its end."""
 
     id: str
     what: Target

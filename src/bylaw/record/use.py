@@ -42,7 +42,7 @@ class Use(Struct, frozen=True, omit_defaults=True):
 
 
 PERHAPS = " (perhaps)"
-"""The suffix for uses of names that a tool may treat as one. They are counted under their common part."""
+"""The suffix for uses of names that a tool may treat as the same name. They are counted under their common part."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 

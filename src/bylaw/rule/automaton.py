@@ -168,7 +168,7 @@ Automaton = WholeAutomaton | LazyAutomaton
 
 
 def _cost(state: State) -> int:
-    """Return what a step from this state costs in a search. Large demands are slow."""
+    """Return the cost of a step from this state in a search. Large demands are slow."""
     return 1 + len(state[1]) ** 2 // 500
 
 

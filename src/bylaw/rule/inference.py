@@ -133,7 +133,7 @@ def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column 
 
 @lru_cache(maxsize=8192)
 def differences(reduced: Reduced) -> tuple[int, ...]:
-    """Return, per completion, what the action changes about the rule: -1, 0 or 1."""
+    """Return for each completion the action's effect on the rule: -1, 0 or 1."""
     if reduced.is_wide:
         return tuple(one - other for one in reduced.kept_with for other in reduced.kept_without)
     return tuple(map(sub, reduced.kept_with, reduced.kept_without))
@@ -156,7 +156,7 @@ _MEMO = 16384
 
 
 class _Facts(NamedTuple):
-    """Evidence as bits: the known predicates, the true ones, and the probabilities of others."""
+    """Evidence as bits: the known predicates, the true predicates, and the probabilities of the others."""
 
     known: int
     true: int

@@ -22,7 +22,7 @@ Loss = Literal["hinge", "paper"]
 
 
 class LabelledAct(msgspec.Struct, frozen=True):
-    """What the rules say about one act or conversation, with its label."""
+    """The rules' results on one act or conversation, with its label."""
 
     leans: tuple[float, ...]
     safe: bool

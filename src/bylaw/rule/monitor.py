@@ -22,7 +22,7 @@ from bylaw.trace.event import Event, Message, Result
 
 
 class Program:
-    """What all rules with the same formula share."""
+    """The data that all rules with the same formula share."""
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
@@ -173,7 +173,7 @@ class Monitor:
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """Report the end of the episode. What the rule still waits for did not happen."""
+        """Report the end of the episode. Events that the rule still waits for did not happen."""
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
@@ -250,7 +250,7 @@ _FEW = 8
 
 
 class RuleStep(Struct, frozen=True, gc=False):
-    """What an act does to the rules, by their index in `rules`."""
+    """The effect of an act on the rules, by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
     """Rules broken for good."""

@@ -33,7 +33,7 @@ _HELD: Mapping[Kind, str] = {"sql": "SQL", "shell": "shell commands", "page": "a
 
 
 class Part(Struct, frozen=True, order=True):
-    """What a call did: a kind of statement, a program, or the role of an element with its name and page."""
+    """The effect of a call: a kind of statement, a program, or the role of an element with its name and page."""
 
     what: str
     writes: bool = True
@@ -52,7 +52,7 @@ class Generic(Struct, frozen=True):
     unread: int
     """Calls whose argument could not be parsed."""
     parts: tuple[tuple[Part, int], ...]
-    """What the calls did, the most frequent first."""
+    """The effects of the calls, the most frequent first."""
 
 
 class _Argument:
@@ -164,7 +164,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
 
 
 def summary(found: Generic) -> str:
-    """Return on one line what a tool did."""
+    """Return a tool's effects on one line."""
     told = f"{found.calls:,} calls with {_HELD[found.kind]} in `{found.argument}`"
     if found.kind == "page":
         listed = [f'{part.what} "{part.name}" on {part.page} {count:,}' for part, count in found.parts]

@@ -182,7 +182,7 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """Look-ups, of which one usually comes before a write, for a value of the write's arguments."""
+    """A group of look-ups, one of which usually comes before a write, for a value of the write's arguments."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]

@@ -278,7 +278,7 @@ def rests_on(ground: Ground, by: str) -> bool:
 
 
 def lifted_by(ground: Ground) -> str:
-    """Return who approved a ground; empty if nobody did."""
+    """Return the reviewer who approved a ground; empty if nobody approved it."""
     if ground.answer != "allow":
         return ""
     said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))

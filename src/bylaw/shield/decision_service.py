@@ -575,7 +575,7 @@ class DecisionService:
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # Refusals that are written with this decision give back their uses.
+        # Refusals that are written with this decision return their uses.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]

@@ -128,7 +128,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """What the log contains about one conversation."""
+    """The log's content about one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -410,7 +410,7 @@ class Attempt:
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """Add all events so far, and the uses that refused calls give back."""
+        """Add all events so far, and the uses that refused calls return."""
         if self._journal.log is None:
             return
         state = self._journal.state
@@ -473,7 +473,7 @@ class Attempt:
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
-    """Return the uses that an event gives back because its call was certainly refused."""
+    """Return the uses that an event returns because its call was certainly refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
     made = conversation.session.ledger.calls.get(event.call)

@@ -49,7 +49,7 @@ To get the user's yes:
 
 
 class WriteInstruction(Struct, frozen=True):
-    """What an agent should know before calling a write tool."""
+    """The instructions for one write tool."""
 
     tool: str
     look_ups: tuple[str, ...] = ()

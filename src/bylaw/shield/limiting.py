@@ -94,7 +94,9 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """Read earlier uses from a log. `taking` are uses that the turn is about to add, `returned` those it gives back."""
+    """Read earlier uses from a log. `taking` are uses that the turn is about to add, and `returned` are uses that it
+    returns.
+    """
     now = clocks.time()
 
     def latest(names: Sequence[str], since: float, most: int) -> list[float]:

@@ -304,7 +304,7 @@ class LiveSession:
             return self._service.open().page_tool(id)
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether an allowed call would do on the page in a new snapshot what was decided."""
+        """Whether an allowed call would still have the decided effect on the page in a new snapshot."""
         with self._lock:
             return self._service.open().is_same_on(id, snapshot)
 
@@ -427,7 +427,7 @@ class LiveSession:
 
     @property
     def allowance(self) -> Allowance | None:
-        """What the user's messages allow so far; None without messages, or if the pack does not use requests."""
+        """The allowance of the user's messages so far; None without messages, or if the pack does not use requests."""
         with self._lock:
             requests = self._service.open().session.requests
             return None if requests is None else requests.latest()

@@ -76,7 +76,7 @@ class Shield:
             warn_of_model(self.pack)
         """Answers predicates that code cannot decide, such as `bylaw.answering.Answerer`."""
         self.requests = requests
-        """Reads what a request allows, such as `bylaw.answering.RequestReader`."""
+        """Reads the allowance of a request, such as `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
         """Runs quick coroutine work. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}

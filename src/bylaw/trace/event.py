@@ -135,7 +135,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     approved: Approved | None = None
     """The reviewer who approved the call, if the shield asked for approval."""
     looked_up: tuple[LookedUp, ...] = ()
-    """What a shield looked up for the call (`resolve: live` or `show`)."""
+    """The shield's look-up for the call (`resolve: live` or `show`)."""
     card: Card | None = None
     """For a refused call: the card that the user may confirm."""
     refused_by_result: bool = False

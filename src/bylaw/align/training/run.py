@@ -159,7 +159,7 @@ def make_trainer(
 
 
 def extras(run: Run) -> dict[str, Any]:
-    """Return what every trainer gets besides its arguments: metrics, timed checkpoints and adapters."""
+    """Return the common arguments of all trainers: metrics, timed checkpoints and adapters."""
     adapters = None
     if run.lora:
         from peft import LoraConfig

@@ -84,7 +84,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: those of the table, and short names for the audit's criterion.
+    """Return the columns of a view: the table's columns, and short names for the audit's criterion.
 
     Columns that an earlier version of Bylaw did not write are null.
     """

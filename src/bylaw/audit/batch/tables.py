@@ -291,7 +291,7 @@ class PlacedPart(Struct, frozen=True):
     first: int
     """The number of conversations before the part."""
     renamed: dict[int, str] = {}
-    """New names of conversations, by position in the part, because earlier ones have the same names."""
+    """New names of conversations, by position in the part, for names that earlier conversations have."""
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield the rows of a table in the part."""

@@ -177,7 +177,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace tables and state. If this is killed, `recover` finds the earlier or the later ones complete."""
+    """Replace tables and state. If this is killed, `recover` finds either the earlier or the later files complete."""
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -311,8 +311,8 @@ class _Addition:
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Return ids and ordinals of own conversations that replace earlier ones, and of earlier ones in logs read
-        again.
+        """Return the ids and ordinals of own conversations that replace earlier ones, and of earlier conversations in
+        logs that were read again.
         """
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
@@ -464,7 +464,7 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return the counts of a run without those of some conversations. `left` has the counts of the others."""
+    """Return the counts of a run without some conversations. `left` has the counts of these."""
     pc = arrow("compute")
     _sum(examiner, [counts])
     for column in gone:

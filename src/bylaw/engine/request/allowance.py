@@ -36,7 +36,7 @@ class Source(Struct, frozen=True, omit_defaults=True):
 
 
 class Choice(Struct, frozen=True):
-    """Chooses, among several entities, the one with the highest or lowest value of a field."""
+    """Chooses the entity with the highest or lowest value of a field."""
 
     field: str
     order: Order
@@ -92,7 +92,7 @@ class Deed(Struct, frozen=True, omit_defaults=True):
 
 
 class Delegation(Struct, frozen=True, omit_defaults=True):
-    """The user leaves the actions to a text, as in "do what the letter says"."""
+    """The user refers to the instructions in a text, as in "do what the letter says"."""
 
     asked: tuple[Span, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -123,7 +123,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
 
 ReadRequest = Callable[[str], Allowance]
-"""Returns what a request allows, from its words alone."""
+"""Reads the allowance of a request, from the user's words alone."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXTS = frozenset(

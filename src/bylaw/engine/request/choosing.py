@@ -147,7 +147,9 @@ class Choosing:
         return counts or (named if any(count > 1 for count in named.values()) else {})
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount next to a value in its record, paragraph or line, and those of the others."""
+        """Return the largest amount next to a value in its record, paragraph or line, and the amounts of the other
+        values.
+        """
         places = self._view.around(sight)
         if sight.number >= 0:
             pieces = [" ".join(places.fields(each).values()) for each in range(len(places.records))]
@@ -213,9 +215,7 @@ def _minutes(clock: re.Match[str]) -> float:
 
 
 def figure(told: str, field: str = "") -> float | None:
-    """Return a shown value as a number: a number, or a time as one. For a range, return its end if the field is a
-    maximum.
-    """
+    """Return a shown value or time as a number. For a range, return its end if the field is a maximum."""
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
     found = _RANGE.search(told) if _stems(field) & _TOP else None

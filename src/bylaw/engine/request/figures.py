@@ -107,7 +107,7 @@ class Moments:
         return None if is_named else "not_found"
 
     def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
-        """Whether a time is that of a named record, including the time of day if the records show one."""
+        """Whether a time belongs to a named record, including the time of day if the records show one."""
         shown = [
             (sight, self._told(sight))
             for sight in sights

@@ -26,7 +26,7 @@ Delegating = Literal["ask", "follow"]
 HANDED_OVER = "The text that the user hands over to:"
 """Separates the user's words from a text to which they delegate, in the question about both."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
-"""Objections about which of several values is meant. The others are about a value's source."""
+"""Objections about the choice among several values. All other objections are about a value's source."""
 
 
 class Held(NamedTuple):
@@ -43,7 +43,7 @@ class Held(NamedTuple):
     is_handed_over: bool = False
     """Whether a text to which the user delegates asks for the action."""
     is_on_the_way: bool = False
-    """Whether the call opens a page that nobody asked for, but that a place named by the user links to."""
+    """Whether the call opens a page that the user did not ask for, but that a place named by the user links to."""
 
     def places(self) -> set[int]:
         """Return the steps of the results from which values may be taken: the sources that the user named, and pages

@@ -44,11 +44,15 @@ class RequestModel(Protocol):
     """Answers the two questions about a request."""
 
     def read(self, text: str) -> Allowance:
-        """Return what a request allows from its words alone. `unread` has the reason if there is no answer."""
+        """Return the allowance of a request, from the user's words alone. `unread` has the reason if there is no
+        answer.
+        """
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """Return for each argument whether it is what the user means, without unclear ones. None without an answer."""
+        """Return for each argument whether the user means this value, without unclear arguments. None without an
+        answer.
+        """
         ...
 
 

@@ -156,8 +156,8 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the arguments that name what a look-up fetches, normalised. Search terms are left out, because a search
-    may find anything.
+    """Return the arguments that identify the entity of a look-up, normalised. Search terms are left out, because a
+    search may find anything.
     """
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
@@ -168,7 +168,7 @@ def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """Return what a result says about the entity in its tool's arguments, normalised; None if nothing."""
+    """Return a result's statements about the entity in its tool's arguments, normalised; None if there are none."""
     named = fold(str(value))
     records = view.records(step)
     for fields in records:

@@ -1,4 +1,4 @@
-"""What the user's words allow in one conversation, computed once for everything said so far."""
+"""The allowances of the user's words in one conversation. Each is computed once for all words so far."""
 
 import hashlib
 from bisect import bisect_left
@@ -31,7 +31,7 @@ class Granted(Struct, frozen=True, omit_defaults=True):
 
 
 class Requests:
-    """Checks every call of a conversation against what the user had said before."""
+    """Checks every call of a conversation against the user's earlier words."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Requests:
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """The text of so many user messages, as last requested."""
+        """The text of this number of user messages, as last requested."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """Objections by step of a call."""
 
@@ -74,11 +74,11 @@ class Requests:
                 self._allowances[each.messages] = each.allowance
 
     def latest(self) -> Allowance | None:
-        """What the user's words so far allow; None without words."""
+        """The allowance of the user's words so far; None without words."""
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """Return what the user's words before a step allow. Only later words of the user can extend this."""
+        """Return the allowance of the user's words before a step. Only later words of the user can extend it."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
@@ -98,7 +98,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """Return what a delegated text allows. The model is asked once."""
+        """Return the allowance of a delegated text. The model is asked once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -109,7 +109,7 @@ class Requests:
         return found
 
     def digest(self, before: int) -> str:
-        """Return the log's id of what the user's words before a step allow."""
+        """Return the log's id of the allowance before a step."""
         count = self._count(before)
         if count not in self._digests:
             found = self.allowance(before)
@@ -119,7 +119,7 @@ class Requests:
         return self._digests[count]
 
     def told(self, before: int) -> list[str]:
-        """Return what the user's words before a step allow, in lines for people."""
+        """Return the allowance before a step in lines for people."""
         count = self._count(before)
         if count not in self._told:
             found = self.allowance(before)

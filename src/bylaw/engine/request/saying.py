@@ -26,7 +26,7 @@ class Saying:
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals what the fixing words state. A text that they merely contain does not count."""
+        """Whether a value equals the value in the fixing words. A text that merely occurs in them does not count."""
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
         quotes = self._view.words(slot.said)
@@ -79,7 +79,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value is what the user's words mean: the same number, time or word, ignoring seconds."""
+    """Whether a value has the meaning of the user's words: the same number, time or word, ignoring seconds."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))

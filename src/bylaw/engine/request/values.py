@@ -127,7 +127,7 @@ def is_code(name: str) -> bool:
 
 
 class View:
-    """What the values of one call are compared with: `Provenance` as of the step before the call."""
+    """The texts to compare the values of one call with: `Provenance` as of the step before the call."""
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
         """`request` is everything that the user said, followed by a text to which they delegate."""

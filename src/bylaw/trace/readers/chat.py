@@ -99,7 +99,7 @@ class ChatMessage(Struct, gc=False):
 
     @property
     def told_time(self) -> Any:
-        """The recorded time, if any, as it is written."""
+        """The recorded time, if any, as written in the log."""
         told = self.time if self.time is not None else self.timestamp
         return told if told is not None else self.created_at
 
@@ -377,7 +377,7 @@ def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     listed = list(messages)
     copies: set[int] = set()
     first: int | None = None
-    """The message of which the agent's next one may be a copy."""
+    """A message that the agent's next message may repeat."""
     for place, message in enumerate(listed):
         if message.role != "assistant" and (message.role is not None or _is_answer(message)):
             continue

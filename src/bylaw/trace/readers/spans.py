@@ -145,7 +145,7 @@ def _failed(
 ) -> set[int]:
     made = Counter(mark for each in several for mark in _said(each))
     if any(ran[mark] > 1 and ran[mark] >= count for mark, count in made.items()):
-        return set()  # each of them ran
+        return set()  # Each of them ran.
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
     # Equal outputs count once.
@@ -187,7 +187,7 @@ def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
 
 
 class Thread(Struct):
-    """What one agent has seen and said so far."""
+    """The messages that one agent has seen and sent so far."""
 
     agent: str
     label: str

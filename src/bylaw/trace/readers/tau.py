@@ -37,7 +37,7 @@ _RESPOND = "respond"
 
 
 class WrittenAction(Struct):
-    """What the agent wrote after the mark."""
+    """The agent's text after the mark."""
 
     name: str
     arguments: dict[str, object]
