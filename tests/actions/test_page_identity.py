@@ -160,6 +160,35 @@ def test_a_card_names_the_element_its_page_and_what_its_form_holds() -> None:
         assert "- frame: " in card.text
 
 
+AROUND = """- banner [ref=e1]:
+  - text: "12:00"
+- main [ref=e2]:
+  - paragraph [ref=e3]: Pay 5 EUR?
+  - generic [ref=e4]:
+    - text: or
+    - button "Confirm" [ref=e5]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "allowed"),
+    [
+        ("12:00", "12:01", True),
+        ("5 EUR", "900 EUR", False),
+        ("main [", 'main "Account 2" [', False),
+        ("main", "generic", False),
+    ],
+)
+def test_a_yes_is_for_all_of_the_part_that_the_element_is_in(old: str, new: str, allowed: bool) -> None:
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
+        show(session, AROUND)
+        card = session.decide("browser_click", {"target": "e5"}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        show(session, AROUND.replace(old, new))
+        assert session.decide("browser_click", {"target": "e5"}).allowed == allowed
+
+
 def test_an_optional_value_that_the_page_shows_twice_is_not_left_out() -> None:
     with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, FORM + '- paragraph [ref=e6]: "Total: 900 EUR"\n')

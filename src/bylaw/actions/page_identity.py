@@ -25,6 +25,7 @@ from bylaw.trace.event import Call
 
 _PASSING = frozenset(("active", "cursor"))
 """States of elements that change while a user only looks."""
+_PARTS = frozenset(("dialog", "alertdialog", "main"))
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _DIALOG = "### Modal state"
@@ -73,24 +74,19 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
 
 
 def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element with the part of the page that describes it, the named parts around it, and the headings. The
-    rest of a page may change all the time.
+    """Return an element with its dialog, its main part, or else the whole page. The user decides by what these show.
+    Everything else, such as a clock in the header, may change all the time.
     """
-    above = list(page.ancestors(element))
-    parts = [each for each in above if each.role == "iframe"] or above
-    part = next((inside for each in parts if any(map(_speaks, inside := page.descendants(each)))), page.elements)
-    named = [each for each in above if each.name]
-    return [page.url, [list(map(_shown, each)) for each in ([element], named, list(page.find("heading")), part)]]
-
-
-def _speaks(element: Element) -> bool:
-    """Whether an element is text, and not the label of a control."""
-    return bool(element.text) and element.role not in CONTROLS
+    above = [] if page.is_in_frame(element) else list(page.ancestors(element))
+    part = next((each for each in above if each.role in _PARTS), None)
+    inside = page.elements if part is None else (part, *page.descendants(part))
+    named = [(each.role, each.name) for each in page.ancestors(element) if each.name]
+    return [page.url, element.ref, element.at - inside[0].at, named, list(map(_shown, inside))]
 
 
 def _shown(element: Element) -> list[Any]:
     states = [state for state in element.states if state[0] not in _PASSING]
-    return [element.role, element.name, element.text, element.ref, states]
+    return [element.depth, element.role, element.name, element.text, states]
 
 
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:

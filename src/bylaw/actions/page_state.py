@@ -172,11 +172,16 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
 
 
 def _submits(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call may submit the form of its element."""
-    text = str(arguments.get("text", ""))
-    if arguments.get("submit") not in (None, False) or "\n" in text or "\r" in text:
-        return True
-    return not all(is_quiet(key) for name in ("key", "keys") if (key := arguments.get(name)))
+    """Whether a call, or a record in a list of its arguments, may submit the form of its element."""
+    for given in (arguments, *_items(arguments)):
+        text = given.get("text", "")
+        if not isinstance(text, str | int | float | None) or "\n" in str(text) or "\r" in str(text):
+            return True
+        if given.get("submit") not in (None, False):
+            return True
+        if not all(is_quiet(key) for name in ("key", "keys") if (key := given.get(name))):
+            return True
+    return False
 
 
 def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
