@@ -45,7 +45,9 @@ def written_aside(out: Path) -> Generator[Path]:
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
-        _clean(out)
+        # The remains of an audit that was killed. The lock shows that it has ended.
+        for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
+            shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
         try:
             yield aside
@@ -83,13 +85,6 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
-
-
-def _clean(out: Path) -> None:
-    """Delete the remains of an audit that was killed. The caller holds the lock."""
-    if fcntl is not None:
-        for left in out.glob(f"{_ASIDE}*"):
-            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

@@ -84,11 +84,11 @@ def _kind(changed: Changed) -> str:
     old, new = changed.old, changed.new
     words: list[str] = []
     if old.decision != new.decision:
-        words.append(f"decision {_word(old.decision)} -> {_word(new.decision)}")
+        words.append(f"decision {old.decision or 'none'} -> {new.decision or 'none'}")
     if old.verdict != new.verdict:
-        words.append(f"verdict {_word(old.verdict)} -> {_word(new.verdict)}")
+        words.append(f"verdict {old.verdict or 'none'} -> {new.verdict or 'none'}")
     if old.decision == new.decision and old.stops != new.stops:
-        words.append(f"{_word(new.decision)} {'now' if new.stops else 'no longer'} stops the call")
+        words.append(f"{new.decision or 'none'} {'now' if new.stops else 'no longer'} stops the call")
     return "; ".join([*words, *_whole(changed)])
 
 
@@ -102,7 +102,3 @@ def _whole(changed: Changed) -> list[str]:
     if not changed.is_flip:
         return [f"the whole call: {is_now.decision} as before, and {ends}"]
     return [f"the whole call: {was.decision} -> {is_now.decision}, and {'now ' * (was.runs != is_now.runs)}{ends}"]
-
-
-def _word(said: "str | None") -> str:
-    return said or "none"

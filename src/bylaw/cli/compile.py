@@ -12,7 +12,6 @@ from bylaw.cli.command import Count, File, Folder, Name, command, pack_name
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
-    from bylaw.compile.update import MadeOf
     from bylaw.llm.chat import Price
     from bylaw.policy.folder import PackFolder
 
@@ -78,7 +77,9 @@ def compile_command(
     recover(out)
     if update is not None:
         before, folder = read_before(update), read_folder(update)
-        made_of = _given_again(made_of, before.made_of)
+        # What is not given again is as in the last compile.
+        given = {part: value for part in made_of.__struct_fields__ if (value := getattr(made_of, part))}
+        made_of = replace(before.made_of, **given)
     elif not documents:
         raise UsageError("no policy document", hint="add --document FILE, or --update PACK")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
@@ -157,12 +158,6 @@ def _show_differences(root: Path, before: "PackFolder") -> None:
         print(f"{each.policy} {what}" + ("; it needs a new signature" if each.was_signed else ""))
         print("\n".join(f"    {line}" for line in each.lines))
     print(f"policies that differ: {len(found)}")
-
-
-def _given_again(given: "MadeOf", before: "MadeOf") -> "MadeOf":
-    """Return the last compile's inputs, replaced by those given now."""
-    parts = {part: value for part in given.__struct_fields__ if (value := getattr(given, part))}
-    return replace(before, **parts)
 
 
 def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:

@@ -389,7 +389,8 @@ class _Explanation(Struct, frozen=True):
             elif lookup and (asked := self._asked(lookup)):
                 self._say(4, asked)
             if lookup:
-                self._say(4, f"look up first: {lookup['tool']}({_args(lookup['args'])})")
+                given = ", ".join(f"{name}={value!r}" for name, value in lookup["args"].items())
+                self._say(4, f"look up first: {lookup['tool']}({given})")
         for ask in entry["asks"]:
             fact: str = ask["fact"]
             said = host_words(fact) if is_hosts(fact) else f"only the user knows: {fact} - {ask['question']}"
@@ -480,10 +481,6 @@ def _verdict_line(line: dict[str, Any], criterion: Criterion) -> Text:
 
 def _verdict(verdict: str) -> Text:
     return Text(verdict.replace("_", "-"), style=_STYLES[verdict])
-
-
-def _args(args: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in args.items())
 
 
 def _short(text: str, most: int = 300) -> str:

@@ -44,7 +44,9 @@ def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> fro
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
-    return frozenset(fold(name) for name, each in words.items() if _is_own(each) or vouched(name))
+    return frozenset(
+        fold(name) for name, each in words.items() if (each and each <= _WHO | _WHICH | _WHEN | _OF) or vouched(name)
+    )
 
 
 def is_file_name(field: str) -> bool:
@@ -72,10 +74,6 @@ def _is_nobody(value: str) -> bool:
     """Whether a value cannot identify another person, such as an account or telephone number."""
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
-
-
-def _is_own(words: set[str]) -> bool:
-    return bool(words) and words <= _WHO | _WHICH | _WHEN | _OF
 
 
 def _words(name: str) -> list[str]:
@@ -207,13 +205,15 @@ class Provenance:
             spelling = spell(form)
             step = self._user_step(spelling, before) if spelling is not None else None
             if step is not None:
-                return Traced("user", _way(form, self._texts.message(step), way), step)
+                return Traced("user", way if str(form) in self._texts.message(step) else "normalised", step)
         if any(_says(self._host, form) for form, _ in forms if spell(form) is not None):
             return Traced("host", "normalised")
         found: Traced | None = None
         for form, way in forms:
             for traced in self.sights(form, before=before):
-                found = _better(found, replace(traced, how=way if way != "exact" else traced.how))
+                traced = replace(traced, how=way if way != "exact" else traced.how)
+                # A record, then what the user referred to, then a whole value, then the first.
+                found = traced if found is None or _worth(traced) > _worth(found) else found
                 if found.source == "record":
                     return found
         return found or Traced("agent")
@@ -435,17 +435,6 @@ def plain_link(value: str | float) -> str | float:
     if not isinstance(value, str) or not _SCHEME.match(value):
         return value
     return _SCHEME.sub("", value).rstrip("/") or value
-
-
-def _way(value: str | float, text: str, way: Way) -> Way:
-    return way if way != "exact" or str(value) in text else "normalised"
-
-
-def _better(found: Traced | None, other: Traced) -> Traced:
-    """Return the more trusted of two: a record, then a whole value, then a source that the user referred to, or else
-    the first.
-    """
-    return other if found is None or _worth(other) > _worth(found) else found
 
 
 def _worth(traced: Traced) -> tuple[bool, int, bool]:

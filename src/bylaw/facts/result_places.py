@@ -273,7 +273,11 @@ class EventTexts:
     def text(self, step: int) -> str:
         text = self._texts.get(step)
         if text is None:
-            text = self._texts[step] = _with_signs(self._result(step).text)
+            text = self._result(step).text
+            if "\\u" in text:
+                # JSON may escape other signs than ASCII. 96 is also found in `\u00a396.00`.
+                text = _ESCAPED.sub(_unescaped, text)
+            self._texts[step] = text
         return text
 
     def places(self, step: int) -> ResultPlaces:
@@ -358,11 +362,6 @@ class EventTexts:
         event = self._events[step]
         assert isinstance(event, Result)
         return event
-
-
-def _with_signs(text: str) -> str:
-    r"""Decode escaped non-ASCII characters in JSON, so that 96 is found in `\u00a396.00`."""
-    return _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -32,7 +32,6 @@ from bylaw.facts.written import (
     WrittenKey,
     WrittenObservation,
     WrittenRead,
-    WrittenSaying,
     WrittenStored,
     WrittenWhen,
     listed,
@@ -527,7 +526,10 @@ class SchemaReader:
         if origin not in get_args(Origin):
             self._paths.fault(f"origin `{origin}` is not one of {', '.join(get_args(Origin))}", *at)
             origin = "system"
-        sayings = tuple(map(_saying, record.from_))
+        sayings = tuple(
+            Saying(str(each.argument), str(each.says), each.value, str(each.but_not), str(each.about))
+            for each in record.from_
+        )
         for saying in sayings:
             if not saying.argument and not saying.says:
                 self._paths.fault("`from` needs `argument` or `says`", *at)
@@ -623,7 +625,3 @@ def _names_read(body: WrittenObservation) -> frozenset[str]:
             if isinstance(path, str) and path.startswith("$") and (name := first_name(path)) is not None:
                 found.add(name)
     return frozenset(found)
-
-
-def _saying(record: WrittenSaying) -> Saying:
-    return Saying(str(record.argument), str(record.says), record.value, str(record.but_not), str(record.about))

@@ -47,16 +47,12 @@ class InspectLog(Struct):
     samples: list[Raw] | None = None
 
 
-class InspectScore(Struct):
-    value: Any = None
-
-
 class Sample(Struct):
     messages: list[ChatMessage]
     id: Id = None
     epoch: int = 1
     uuid: str | None = None
-    scores: dict[str, InspectScore] | None = None
+    scores: dict[str, dict[str, Any]] | None = None
     attachments: dict[str, str] | None = None
     error: Any = None
 
@@ -151,7 +147,7 @@ def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Tr
         _attach(sample.messages, sample.attachments)
     transcript = Transcript()
     follow(sample.messages, transcript)
-    scores = {name: score.value for name, score in (sample.scores or {}).items()}
+    scores = {name: score.get("value") for name, score in (sample.scores or {}).items()}
     return trajectory_of(
         source,
         record,

@@ -142,10 +142,6 @@ class Tau1Run(Struct, gc=False):
     reward: float | None = None
 
 
-class AgentModel(Struct):
-    llm: str | None = None
-
-
 class Environment(Struct):
     domain_name: str | None = None
     policy: str | None = None
@@ -155,7 +151,7 @@ class Environment(Struct):
 class Info(Struct):
     """Fields of a tau2 file that apply to all its simulations."""
 
-    agent_info: AgentModel | None = None
+    agent_info: dict[str, Any] | None = None
     environment_info: Environment | None = None
 
 
@@ -171,13 +167,9 @@ class TauResults(Struct):
     """This field and `messages` are for a file with a single simulation."""
 
 
-class DatabaseCheck(Struct):
-    db_match: bool | None = None
-
-
 class RewardInfo(Struct):
     reward: float | None = None
-    db_check: DatabaseCheck | None = None
+    db_check: dict[str, Any] | None = None
 
 
 class Simulation(Struct, gc=False):
@@ -217,7 +209,9 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
         raise Malformed("neither `traj` nor `messages` in it")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
-    _flag_errors(transcript)
+    for step, event in enumerate(transcript.events):
+        if type(event) is Result and event.error is None and event.text.startswith(_ERRORS):
+            transcript.events[step] = replace(event, error=True)
     outcome = None if run.reward is None else TaskOutcome(is_full_reward(run.reward), "reward")
     details = {"task_id": text_id(run.task_id), "trial": run.trial, "reward": run.reward}
     return trajectory_of(source, record, transcript, "tau1", outcome=outcome, details=details)
@@ -225,12 +219,6 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 _ERRORS = ("Error: ", "Unknown action ")
 """tau1 has no error flag. Its environment reports each failure as a text with one of these beginnings."""
-
-
-def _flag_errors(transcript: Transcript) -> None:
-    for step, event in enumerate(transcript.events):
-        if type(event) is Result and event.error is None and event.text.startswith(_ERRORS):
-            transcript.events[step] = replace(event, error=True)
 
 
 Piece = tuple[Info, Record | RecordError]
@@ -299,13 +287,13 @@ def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
     follow(run.messages or messages_of(run.ticks or ()), transcript, result_id="id")
     environment = info.environment_info or Environment()
     reward_info = run.reward_info or RewardInfo()
-    db_match = reward_info.db_check.db_match if reward_info.db_check else None
+    db_match = (reward_info.db_check or {}).get("db_match")
     outcome = None
     if db_match is not None:
         outcome = TaskOutcome(db_match, "reward_info.db_check.db_match")
     elif reward_info.reward is not None:
         outcome = TaskOutcome(is_full_reward(reward_info.reward), "reward")
-    model = info.agent_info.llm if info.agent_info else None
+    model = (info.agent_info or {}).get("llm")
     definitions = environment.tool_defs
     return trajectory_of(
         source,
@@ -313,7 +301,7 @@ def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
         transcript,
         "tau2",
         id=text_id(run.id),
-        agent=agent_of_model(model) if model else "",
+        agent=agent_of_model(str(model)) if model else "",
         outcome=outcome,
         instructions=environment.policy,
         details={
