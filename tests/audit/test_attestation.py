@@ -56,7 +56,7 @@ def test_an_answer_settles_the_call_in_counts_findings_and_exit_status(folder: P
     assert said in (folder / "out" / "report.html").read_text(encoding="utf-8")
     (broken,) = lines(folder, "findings.jsonl")
     assert broken["trajectory"] == "two"
-    assert "a person (Ann) says that the rule was not followed: I was on the call" in broken["because"]
+    assert "a reviewer (Ann) says that the rule was not followed: I was on the call" in broken["because"]
     told = {line["trajectory"]: line["answered"] for line in lines(folder, "calls.jsonl")}
     marks = {"by": "person", "name": "Ann", "on": "2026-11-19", "because": "I was on the call"}
     assert told == {

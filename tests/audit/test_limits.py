@@ -113,7 +113,7 @@ def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_
     (shown,) = Store(tmp_path / "again").broken_rules()
     told = " ".join(bylaw(tmp_path, "explain", "again", shown.id).stdout.split())
     assert "few-refunds rule broken" in told
-    assert "one too many: at most 3 refund" in told
+    assert "limit exceeded: at most 3 refund" in told
 
 
 def test_three_calls_are_no_finding(tmp_path: Path) -> None:

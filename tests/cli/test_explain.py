@@ -85,7 +85,7 @@ def test_a_broken_rule_is_told_in_the_words_of_the_pack() -> None:
     policies = {"confirm": {"predicates": {"change": "the act changes something", "agreed": "the user has said yes"}}}
     explain(line, policies, [call("set_seats", account_id=7)], Console(file=out, width=80, highlight=False))
     assert "step 0 of t\n  set_seats" in out.getvalue()
-    assert "the act changes something; not so: the user has said yes (id 7)" in " ".join(out.getvalue().split())
+    assert "the act changes something; not true: the user has said yes (id 7)" in " ".join(out.getvalue().split())
 
 
 def test_a_call_that_broke_a_rule_is_not_called_compliant() -> None:
@@ -185,20 +185,22 @@ def told_asks(*facts: str, because: str = "", otherwise: str = "") -> str:
 
 def test_a_missing_clock_is_not_blamed_on_the_user() -> None:
     text = told_asks(
-        "context.now", because="depends on what only the user can say; otherwise too old", otherwise="too old"
+        "context.now",
+        because="depends on a fact that only the user knows; possible reason: too old",
+        otherwise="too old",
     )
     assert "user" not in text
-    assert "because: depends on what the host supplies; otherwise too old" in text
-    assert "the log carries none that can be read, and the pack no `now:`" in text
+    assert "because: depends on a fact that only the host knows; possible reason: too old" in text
+    assert "the log has no readable time and the pack has no `now:`" in text
     assert "set `now:` in pack.yaml" in text
 
 
 def test_what_the_host_supplies_is_told_apart_from_what_the_user_can_say() -> None:
-    text = told_asks("context.principal", "Request.reason", because="depends on what only the user can say")
-    assert "context.principal is the host's to supply" in text
+    text = told_asks("context.principal", "Request.reason", because="depends on a fact that only the user knows")
+    assert "only the host knows context.principal" in text
     assert "only the user knows: Request.reason - what is Request.reason?" in text
     assert "only the user can say: context" not in text
-    assert "because: depends on what only the user can say" in text
+    assert "because: depends on a fact that only the user knows" in text
 
 
 def test_without_a_step_what_can_be_explained_is_listed_or_explained_where_it_is_one(tmp_path: Path) -> None:
@@ -288,7 +290,7 @@ def test_policies_that_overlap_are_one_finding_on_several_grounds() -> None:
             {"reads_information": True, "not_found": False, "locates_user": False},
             "`reads_information` holds; `not_found` and `locates_user` do not hold",
         ),
-        ({"promised": True, "rude": None}, "`promised` holds; whether `rude` holds is not known"),
+        ({"promised": True, "rude": None}, "`promised` holds; it is unknown whether `rude` holds"),
         ({"a": None, "b": None, "c": None}, "whether `a`, `b` and `c` hold is not known"),
     ],
 )

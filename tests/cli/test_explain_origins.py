@@ -68,7 +68,7 @@ def test_explain_and_report_say_where_each_value_came_from(tmp_path: Path) -> No
 def test_words_of_every_source() -> None:
     assert origin_words({"argument": "x", "source": "agent", "how": "exact"}).endswith("where it came from")
     summed = origin_words({"argument": "x", "source": "agent", "how": "derived", "parts": ["record", "user"]})
-    assert "may be a sum of what came from: record, user" in summed
+    assert "may be a sum of values from: record, user" in summed
     written = {
         "argument": "x",
         "source": "content",

@@ -178,7 +178,7 @@ def test_the_sentence_that_nobody_has_to_read_is_shown_and_counts(shop: Path) ->
     found = audit(shop, asked("I will refund 108.00 for order T1. Shall I go ahead?"))
     assert [each["rule"] for each in found["a", 5]["open_rules"]] == ["confirm"]
     told = " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
-    assert "a model or a person must read what was said up to step 4" in told
+    assert "a model or a person must read the messages up to step 4" in told
     assert "a sentence from `put_as` in tools.yaml" in told
     tools = shop / "pack" / "tools.yaml"
     line = 'put_as: "refund order with order id {order_id}, amount {amount}"'
@@ -216,5 +216,5 @@ def test_a_look_up_in_another_spelling_is_told(shop: Path) -> None:
     told["messages"][2]["content"] = '{"order_id": "#T1", "status": "paid"}'
     audit(shop, json.dumps(told))
     shown = " ".join(bylaw(shop, "explain", "out", "a", "3").stdout.split())
-    assert "because: looked up under another spelling, which may be another thing: Order[T1].status" in shown
+    assert "because: looked up under another spelling, so it may be a different record: Order[T1].status" in shown
     assert "no result of" not in shown

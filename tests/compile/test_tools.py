@@ -136,7 +136,7 @@ def test_only_what_is_marked_as_a_tool_is_one(tmp_path: Path) -> None:
     [
         ("def ship(:\n", "", "tools.py:1"),
         ("def ship(): ...\n", ":refund", "no function `refund`.*it has `ship`"),
-        ("x = 1\n", "", "no public function here"),
+        ("x = 1\n", "", "the file has no public function"),
     ],
     ids=["no Python", "another name", "no function"],
 )

@@ -286,7 +286,7 @@ def test_an_update_merges_what_a_person_added_elsewhere_in_the_same_file(tmp_pat
     pack = asked_for_more(tmp_path, ("entities:\n", "# ours: see the world below\nentities:\n"))
     done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "entities.yaml was edited by hand; the edit is kept, and what changed is merged into it" in done.stdout
+    assert "entities.yaml was edited by hand; the edit is kept, and the changes are merged into it" in done.stdout
     text = (pack / "entities.yaml").read_text()
     assert text.startswith("# ours: see the world below")
     assert "is_gift" in text

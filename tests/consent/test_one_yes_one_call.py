@@ -267,7 +267,7 @@ tools:
 
 
 def test_a_warning_on_a_card_is_part_of_it() -> None:
-    warning = "This may have been done already.\n"
+    warning = "This may already have been done.\n"
     for is_whole in (True, False):
         with Shield(desk(SENDS, "card")).session() as session:
             session.user("Hello.")

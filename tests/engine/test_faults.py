@@ -28,7 +28,7 @@ def test_a_fault_of_ours_leaves_the_call_inconclusive_and_is_not_blamed_on_the_g
     session = Session(pack())
     judgement = session.judge(CANCEL)
     assert judgement.outcome == "failed"
-    assert "a fault of Bylaw's own (KeyError)" in judgement.fault
+    assert "an internal error in Bylaw (KeyError)" in judgement.fault
     session.observe(CANCEL)
     (verdict,) = session.settle()
     assert (verdict.strict, verdict.determined) == ("inconclusive", "inconclusive")

@@ -177,7 +177,7 @@ rules:
     unseen.judge(ship)
     unseen.observe(ship)
     (found,) = unseen.settle()[-1].open_rules
-    assert "never looked up: Order[O1].gift; never looked up: Order[O1].paid" in found.because
+    assert "not looked up: Order[O1].gift; not looked up: Order[O1].paid" in found.because
     unpaid = Session(pack)
     record = Result(1, '{"order_id": "O1", "paid": false, "gift": false}')
     look_up = Call("get_order", {"order_id": "O1"}, turn=2)

@@ -243,7 +243,7 @@ def test_words_that_were_not_recorded_leave_a_rule_open() -> None:
     assert judgement.outcome != "permit"
     assert (
         judgement.open_rules[0].because
-        == "`change` holds; whether `agreed` holds is not known: what was said was not recorded"
+        == "`change` holds; it is unknown whether `agreed` holds: the message was not recorded"
     )
 
 

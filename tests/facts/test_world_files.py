@@ -45,9 +45,9 @@ def test_a_broken_world_is_said_to_be_broken(content: bytes, wanted: str, tmp_pa
 
 
 def test_a_world_that_is_not_there_or_a_folder_is_said(tmp_path: Path) -> None:
-    with pytest.raises(WorldError, match="cannot read the world: no such file"):
+    with pytest.raises(WorldError, match="cannot read the database: no such file"):
         open_snapshot(tmp_path / "none", SCHEMA)
-    with pytest.raises(WorldError, match="cannot read the world: is a directory"):
+    with pytest.raises(WorldError, match="cannot read the database: is a directory"):
         open_snapshot(tmp_path, SCHEMA)
 
 

@@ -67,7 +67,7 @@ def test_words_that_the_first_was_not_heard_to_say_are_none_of_the_second(run: A
 def test_a_run_that_says_nobodys_name_is_refused_from_then_on(run: Any) -> None:
     run(OTHER, LOOK)
     run(CUSTOMER, PUT)
-    with pytest.raises(UsageError, match="nobody says who speaks"):
+    with pytest.raises(UsageError, match="does not name the current user"):
         run(None, [*PUT, Heard("Yes")])
 
 
@@ -80,9 +80,9 @@ def test_so_it_is_for_a_client_of_the_proxy(tmp_path: Path) -> None:
     second, left = sessions.speaking("t", CUSTOMER)
     assert (second.id, left) == ("t", None)
     assert second.decide("extend_rental", EXTEND).answer == "ask"
-    with pytest.raises(UsageError, match="nobody says who speaks"):
+    with pytest.raises(UsageError, match="does not name the current user"):
         sessions.speaking("t", {"locale": "de"})
-    with pytest.raises(UsageError, match="nobody says who speaks"):
+    with pytest.raises(UsageError, match="does not name the current user"):
         sessions.speaking("t", {})
 
 

@@ -115,8 +115,8 @@ async def test_where_only_cards_are_heard_a_no_says_when_the_user_is_asked_again
             refused = ""
             for _ in range(2):
                 refused = told(await client.call_tool("extend_rental", EXTEND, meta=KEY))
-                assert "the user said no to it" in refused
-                assert "agrees to it after all" not in refused
+                assert "the user said no to this call" in refused
+                assert "changes their mind" not in refused
                 assert (tools.ran, len(user.asked)) == ([], 1)
             (when,) = re.findall(r"again before (\S+ \S+) UTC", refused)
             ahead[0] = datetime.fromisoformat(f"{when}+00:00").timestamp() - time.time()

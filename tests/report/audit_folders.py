@@ -109,7 +109,10 @@ def dentist(
         policy = judged("example-book", verdict, lacks=lacks, had=had, because=f"the patient {patient} owes 240")
         if verdict == "inconclusive":
             policy["asks"] = [{"fact": "context.now", "question": "what is context.now?"}]
-            policy |= {"because": "depends on what only the user can say; otherwise too old", "depends_on_user": True}
+            policy |= {
+                "because": "depends on a fact that only the user knows; possible reason: too old",
+                "depends_on_user": True,
+            }
             policy |= {"reason": {"kind": "user", "words": "too old"}}
         events = [
             say("user", "A crown, please."),

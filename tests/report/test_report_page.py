@@ -298,7 +298,7 @@ def test_every_broken_rule_is_listed_with_its_conversation_and_told_in_words(cli
     for line in broken:
         finding = told[line["finding"]]
         assert finding["tool"] == "confirm-before-change"
-        assert finding["because"] == "the act changes something; not so: the caller has just said yes"
+        assert finding["because"] == "the act changes something; not true: the caller has just said yes"
         assert finding["policies"][0]["severity"] == "medium"
         assert line["trajectory"] in kept
 
@@ -349,8 +349,8 @@ def test_what_the_host_supplies_is_not_asked_of_the_user(tmp_path: Path) -> None
     policy = finding["policies"][0]
     assert policy["asks"] == []
     assert not policy["depends_on_user"]
-    assert policy["because"] == "depends on what the host supplies; otherwise too old"
-    assert "the log carries none" in policy["host"][0]
+    assert policy["because"] == "depends on a fact that only the host knows; possible reason: too old"
+    assert "the log has no readable time" in policy["host"][0]
 
 
 def test_an_audit_that_found_only_broken_rules_opens_on_one(tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ def test_a_call_that_nobody_can_allow_gets_no_card() -> None:
     ("answer", "why"),
     [
         ("Yes, but only 40 of it.", "the user's yes came with a condition"),
-        ("Will it take long?", "neither a plain yes nor a plain no"),
-        ("да", "in a language that is not read here"),
+        ("Will it take long?", "neither a clear yes nor a clear no"),
+        ("да", "in an unsupported language"),
     ],
 )
 def test_the_agent_is_told_why_an_answer_does_not_count_and_gets_the_card_again(
@@ -184,7 +184,7 @@ def test_a_card_for_a_call_that_may_have_run_says_so(said: str, session: LiveSes
     again = session.decide("refund", small, id="again")
     assert again.earlier == "perhaps"
     assert again.card is not None
-    assert "This may have been done already." in again.card.text
+    assert "This may already have been done." in again.card.text
     session.agent(again.card.text)
     session.user("Yes")
     assert session.decide("refund", small, id="third").allowed

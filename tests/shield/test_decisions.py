@@ -35,7 +35,7 @@ def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) 
         assert "Ask the user" not in other
         session.agent("I can waive invoice I0255 of patient P121 over $96.00. Shall I go ahead?")
         session.user("No, thanks.")
-        assert "the user said no to it" in session.decide("waive_invoice", call).feedback
+        assert "the user said no to this call" in session.decide("waive_invoice", call).feedback
         session.agent("I can waive invoice I0255 of patient P121 over $96.00. Shall I go ahead?")
         session.user("Yes, please.")
         assert "a clear yes" not in session.decide("waive_invoice", call).feedback

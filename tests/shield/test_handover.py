@@ -209,11 +209,11 @@ def test_whoever_does_not_say_who_speaks_is_refused_from_then_on(tmp_path: Path)
         session.vouch(OTHER)
         agree(session)
         session.flush()
-        with pytest.raises(UsageError, match="nobody says who speaks"):
+        with pytest.raises(UsageError, match="does not name the current user"):
             extend(shield.session("c"))
-        with pytest.raises(UsageError, match="nobody says who speaks"):
+        with pytest.raises(UsageError, match="does not name the current user"):
             shield.session("c", context={"locale": "de"}).user("Yes")
-        with pytest.raises(UsageError, match="nobody says who speaks"):
+        with pytest.raises(UsageError, match="does not name the current user"):
             session.vouch({"locale": "de"})
 
 

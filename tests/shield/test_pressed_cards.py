@@ -205,7 +205,7 @@ def test_another_spelling_of_what_the_user_declined_is_told_as_declined(shield: 
         session.user("No.")
     again = ask(session, {"to": "ac 22", "amount": 250})
     assert again.card is None
-    assert "the user said no to it" in again.feedback
+    assert "the user said no to this call" in again.feedback
     assert "not asked" not in again.feedback
 
 
@@ -223,6 +223,6 @@ def test_a_card_is_used_by_another_spelling_of_its_call(shield: Shield) -> None:
     session.confirm(other, True)
     assert ask(session, {"to": "ac 22", "amount": 250}).allowed
     session.result("sent")
-    with pytest.raises(UsageError, match="was used by another spelling of its call"):
+    with pytest.raises(UsageError, match="was used by an equivalent call"):
         session.confirm(card, True)
     assert not ask(session).allowed

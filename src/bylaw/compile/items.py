@@ -333,7 +333,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
         made.items.pop(key, None)
     if edits:
         told = "\n".join(_text(ours[key]) for key in edits)
-        made.notes.append(f"`{policy}` is gone from the document, and with it your edit: {told}")
+        made.notes.append(f"the document no longer contains `{policy}`, so your edit was removed: {told}")
 
 
 def _hold_together(

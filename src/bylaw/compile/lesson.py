@@ -130,7 +130,7 @@ class Lesson(Struct, frozen=True):
     def fault(self) -> str:
         """Return why the weights must not be used; empty if the held-back examples show a benefit."""
         if not self.kept_back:
-            return "no labelled conversation was held back (every fifth is), so nothing shows that these weights help"
+            return "no labelled conversation was held back (every fifth is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)
         if after > before:
             return ""
@@ -177,7 +177,7 @@ def teach(
 ) -> Lesson:
     rules = soft_rules(pack)
     if not rules:
-        hint = "rules with `hard: true` and rules about consent have none"
+        hint = "rules with `hard: true` and rules about consent have no weight"
         raise UsageError(f"`{pack.name}` has no rule with a weight", hint=hint)
     unused = dict(labels)
     by_talk = [mine for each in trajectories if (mine := labelled(pack, each, unused.pop(each.id, ())))]
@@ -277,7 +277,7 @@ def describe_weights(learned: Mapping[str, Any]) -> str:
         return f"weights: {examples} labelled calls, none held back"
     with_weights, without = (learned.get(f"kept_back_right_{each}_weights", 0) for each in ("with", "without"))
     return (
-        f"weights: {examples} labelled calls; of {kept_back} held back, the rules get {with_weights:.1%} right with"
+        f"weights: {examples} labelled calls; on the {kept_back} held back, the rules are right in {with_weights:.1%} with"
         f" them and {without:.1%} without"
     )
 

@@ -137,7 +137,7 @@ def compile_pack(
         except Pending:
             if desk.asked:
                 used = "1 answer is" if len(desk.asked) == 1 else f"{len(desk.asked)} answers are"
-                progress(f"{used} used; what has none yet is written down")
+                progress(f"{used} used; requests without an answer were written to the folder")
             if not as_is or work.things is None or work.second is None or not work.kinds:
                 raise
             desk.gives_up = True
@@ -148,7 +148,7 @@ def compile_pack(
 def require_tools(cards: Mapping[str, Card]) -> None:
     """Raise without tools, because there would be nothing to check."""
     if not cards:
-        raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
+        raise UsageError("no tools", hint="add --tools FILE, or --logs with tool calls")
 
 
 def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
@@ -163,7 +163,7 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     given = (desk, source.cards, source.trajectories, known)
     work.things = describe(*given, asks_who=asks_who, document=source.document)
     if work.things is not None and work.things.complaints:
-        hint = "describe the tools more fully, or give logs of their results"
+        hint = "describe the tools in more detail, or add logs with their results"
         message = f"the model did not describe correctly what the tools read and change: {work.things.complaints[0]}"
         raise CompileError(message, hint=hint)
     work.first = (

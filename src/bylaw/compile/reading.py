@@ -81,7 +81,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
     titles = (line.lstrip("# ").strip() for line in first.split("\n") if line.startswith("#"))
     title = paths[0].stem if paths[0].is_dir() else next(titles, paths[0].stem)
     if not document.sentences:
-        raise UsageError("the document has no sentence", place=str(paths[0]))
+        raise UsageError("the document has no sentences", place=str(paths[0]))
     return Reading(document, title, tuple(places))
 
 

@@ -65,9 +65,7 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)
     if source.earlier is not None:
-        then = (
-            "then what the policies found there need" if first.requests else "nothing has changed that is asked about"
-        )
+        then = "then requests for the policies found there" if first.requests else "no change needs a request"
         return [f"first round, as it is: {first}", then]
     sentences = len(source.document.sentences)
     policies = max(1, round(sentences * _POLICIES_PER_SENTENCE))

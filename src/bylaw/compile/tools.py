@@ -138,7 +138,7 @@ def _words(node: ast.expr) -> str:
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-_HINT = "give a catalogue's file, a file of Python functions (`tools.py`, `tools.py:refund,ship`) or `module:function`"
+_HINT = "use a catalogue file, a file of Python functions (`tools.py`, `tools.py:refund,ship`) or `module:function`"
 _FOLLOWED = 8
 
 
@@ -152,7 +152,7 @@ def python_cards(said: str) -> list[Card]:
     if not names:
         found = list(source.offered())
         if not found:
-            raise UsageError("no public function here", place=str(path), hint=_HINT)
+            raise UsageError("the file has no public function", place=str(path), hint=_HINT)
         return found
     return [source.card(name.strip(), said) for name in names.split(",")]
 

@@ -298,7 +298,7 @@ def _with_edits(
         if mine is not None and path not in before.made_of.written:
             notes.append(f"{path} was written by hand and is kept")
         elif mine is not None and digest(mine) != before.made_of.written[path]:
-            more = "; the edit is kept, and what changed is merged into it" if text != mine else " and is kept"
+            more = "; the edit is kept, and the changes are merged into it" if text != mine else " and is kept"
             notes.append(f"{path} was edited by hand{more}")
         elif mine is None and path in before.made_of.written:
             notes.append(f"{path} was removed by hand and is not written again")
@@ -311,7 +311,7 @@ def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Questi
     _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
         if isinstance(result, CaseResult) and not result.passed:
-            text = f"`{result.note}` wants {result.want}, and the check says {result.got}: change one of them"
+            text = f"`{result.note}` expects {result.want}, but the check gives {result.got}; change one of them"
             yield result.policy, Question("a case that fails", text)
 
 

@@ -47,7 +47,7 @@ OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 """Creates an answerer for a conversation from its pack and a function that returns all events so far."""
 OpenRequests = Callable[[Pack], RequestModel]
 """Creates a request reader for a pack."""
-GIVEN_UP = "not known: the call was asked for again, and decided anew"
+GIVEN_UP = "unknown: the call was requested again and decided again"
 """The result recorded for an abandoned call."""
 
 
@@ -176,7 +176,7 @@ class Conversation:
             self._decide_on(tool, given, id)
         self._begin("agent", time)
         if id and self._script.waits_for(id):
-            raise UsageError(f"a call `{id}` still waits for its result", hint="give each call an id of its own")
+            raise UsageError(f"call `{id}` is still waiting for its result", hint="give each call its own id")
         call = self._script.call(tool, given, id, agent=agent)
         if fault or self._vouched:
             call = replace(call, fault=fault, context=self._vouched or None)
@@ -212,8 +212,8 @@ class Conversation:
         is_known = is_waiting and (not tool or any(call.tool == tool for call in self.waiting()))
         if not is_known and not is_late:
             which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
-            what = f"no call{which} waits for a result"
-            hint = "the call comes first (`call` of a conversation, `decide` of a session), and its result bears its id"
+            what = f"no call{which} is waiting for a result"
+            hint = "report the call first (`call` of a conversation, `decide` of a session); its result has the same id"
             raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
         withhold_refusals(self._script.events, len(self._script.events) - 1)
@@ -230,7 +230,7 @@ class Conversation:
         lists look-ups that were made for this call and shown to the agent.
         """
         if self._judged is None:
-            raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
+            raise UsageError("no judged call can still be refused", hint="refuse it right after `call(...)`")
         self._script.events[-1] = self.session.refuse(self._judged.call, card, shown)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1
@@ -421,8 +421,10 @@ class Conversation:
         """
         given = copied(context)
         if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
-            hint = f"give `{PRINCIPAL}` in the `context` of each request: who spoke last may not be who speaks now"
-            raise UsageError(f"conversation `{self.id}` was handed over, and nobody says who speaks", hint=hint)
+            hint = f"pass `{PRINCIPAL}` in the `context` of each request, because the user may have changed"
+            raise UsageError(
+                f"conversation `{self.id}` was handed over, and the request does not name the current user", hint=hint
+            )
         if not goes_on(self._context, given):
             if not self._may_be_handed_over:
                 raise AnotherPrincipal(self.id)

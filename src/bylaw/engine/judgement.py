@@ -168,7 +168,7 @@ class Fault(Struct, frozen=True):
     @property
     def because(self) -> str:
         """The reason reported for the call."""
-        return f"a fault of Bylaw's own ({self.error}), neither the agent's nor the guard's: see faults.jsonl"
+        return f"an internal error in Bylaw ({self.error}), not in the agent or the guard; see faults.jsonl"
 
 
 def fault_of(error: Exception, step: int) -> Fault:

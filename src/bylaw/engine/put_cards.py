@@ -15,8 +15,8 @@ from bylaw.facts.call_record import CallRecord
 from bylaw.trace.event import Call, Card, Confirmation, Message, Result
 from bylaw.trace.transcript import Transcript
 
-REPEATED = "This may have been done already."
-_ANOTHER = "let the agent make its call again: it gets another card"
+REPEATED = "This may already have been done."
+_ANOTHER = "let the agent make its call again to get a new card"
 
 
 class PutCards:
@@ -125,12 +125,12 @@ class PutCards:
         standing = standing_of(put, answer.card)
         name = f"card `{answer.card}`"
         if standing is None:
-            hint = "give the `id` of the `card` of a decision of this conversation"
+            hint = "use the `id` of the `card` in a decision of this conversation"
             raise UsageError(f"there is no {name} here", hint=hint)
         if standing.used_by is not None and (answer.yes or not self._is_given_back(self._begin + standing.used_by)):
             raise UsageError(f"{name} was used by the call at step {self._begin + standing.used_by}", hint=_ANOTHER)
         if answer.yes and self._ran_otherwise(standing.card):
-            raise UsageError(f"{name} was used by another spelling of its call", hint=_ANOTHER)
+            raise UsageError(f"{name} was used by an equivalent call", hint=_ANOTHER)
         if standing.answer is answer.yes:
             return False
         if standing.answer is False:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 _HOST = "context."
-WAITED = "the conversation ended before what it waits for"
+WAITED = "the conversation ended before the required step"
 
 
 def fact_words(fact: Mapping[str, Any]) -> str:
@@ -36,12 +36,12 @@ def policy_words(policy: Mapping[str, Any]) -> str:
             said = [f"looked up, but the {what}: {facts}" for what, facts in lost]
             if spelt := reason.get("spelt_otherwise"):
                 facts = ", ".join(map(fact_words, spelt))
-                said.append(f"looked up under another spelling, which may be another thing: {facts}")
+                said.append(f"looked up under another spelling, so it may be a different record: {facts}")
             return "; ".join([*said, *map(_not_shown, reason.get("not_shown") or ())])
         case "against_evidence":
-            return f"acted against what it had seen: {words}"
+            return f"acted against the evidence: {words}"
         case "user":
-            return f"depends on what only the user can say; otherwise {words}"
+            return f"depends on a fact that only the user knows; possible reason: {words}"
         case None:
             return str(policy.get("because", ""))
         case _:
@@ -58,14 +58,14 @@ def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
     facts = [str(_record(ask).get("fact")) for ask in cast("Sequence[Any]", policy.get("asks") or ())]
     reason = _record(policy.get("reason"))
     if reason.get("kind") == "user" and facts and all(map(is_hosts, facts)):
-        return f"depends on what the host supplies; otherwise {reason.get('words', '')}"
+        return f"depends on a fact that only the host knows; possible reason: {reason.get('words', '')}"
     return policy_words(policy)
 
 
 def rule_words(finding: Mapping[str, Any]) -> str:
     """Explain why a rule is broken or undecided, from its record: the values of its predicates at the act."""
     if limit := finding.get("limit"):
-        return f"one too many: {limit}"
+        return f"limit exceeded: {limit}"
     if finding["standing"] == "waiting":
         told = WAITED
     else:
@@ -74,7 +74,7 @@ def rule_words(finding: Mapping[str, Any]) -> str:
 
 
 def _holding(values: Mapping[str, bool | None]) -> str:
-    """For example: `change` holds; `spoke` and `agreed` do not hold; whether `rude` holds is not known."""
+    """For example: `change` holds; `spoke` and `agreed` do not hold; it is unknown whether `rude` holds."""
     said: list[str] = []
     for value, one, many in _HOLDING:
         if names := [f"`{name}`" for name in values if values[name] is value]:
@@ -85,7 +85,7 @@ def _holding(values: Mapping[str, bool | None]) -> str:
 _HOLDING = (
     (True, "{} holds", "{} hold"),
     (False, "{} does not hold", "{} do not hold"),
-    (None, "whether {} holds is not known", "whether {} hold is not known"),
+    (None, "it is unknown whether {} holds", "it is unknown whether {} hold"),
 )
 
 
@@ -106,7 +106,7 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
         said[each["value"]].append(meanings.get(name.replace("_", " ")) or f"`{name}` holds")
     leads = {
         True: ("", ", "),
-        False: ("not so: ", "; nor: "),
+        False: ("not true: ", "; nor: "),
         None: ("code cannot tell whether ", ", or "),
     }
     told = "; ".join(f"{leads[value][0]}{leads[value][1].join(parts)}" for value, parts in said.items() if parts)
@@ -125,15 +125,15 @@ def consent_words(why: Mapping[str, Any]) -> str:
     answered = why.get("answered_at")
     match why.get("reason"):
         case "not_looked_up":
-            return f"never looked up: {', '.join(map(fact_words, why['facts']))}"
+            return f"not looked up: {', '.join(map(fact_words, why['facts']))}"
         case "denied":
             return str(why.get("words", ""))
         case "unrecorded":
-            return "what was said was not recorded"
+            return "the message was not recorded"
         case "never_put":
             return "the agent had not asked the user about this, so the user could not agree to it"
         case "unnamed":
-            return "the agent had mentioned neither a value of this call nor anything that it acts on"
+            return "the agent had mentioned neither a value of this call nor the record that it changes"
         case "declined":
             return f"the user's answer at step {answered} was no"
         case "spent":
@@ -141,19 +141,19 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "perhaps_spent":
             return f"the call at step {why.get('spent_by')} may have used up the yes at step {answered}"
         case "unanswered":
-            return f"the answer to what was asked at step {why.get('told_at')} is not among the user's messages"
+            return f"the user's messages contain no answer to the question at step {why.get('told_at')}"
         case "unread":
-            return f"a model or a person must read what was said up to step {answered}"
+            return f"a model or a person must read the messages up to step {answered}"
         case "model":
-            where = f" by the words at step {answered}" if answered is not None else ""
+            where = f" from the message at step {answered}" if answered is not None else ""
             reason = f": {words}" if (words := str(why.get("words") or "")) else ""
-            return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}{reason}"
+            return f"a model judged it {'true' if why.get('holds') else 'false'}{where}{reason}"
         case "person":
             return person_words("the rule was not followed", str(why.get("by", "")), str(why.get("words", "")))
         case "unseen":
-            return "a fact that the user must be shown with this call had not been looked up"
+            return "the agent had not looked up a fact that the user must see with this call"
         case "no_card":
-            return "the pack wants the user's answer to a card, and there is none"
+            return "the pack requires the user's answer to a card, but there is none"
         case "expired":
             return f"the answer at step {answered} is too old"
         case "changed_card":
@@ -163,40 +163,40 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "conditional":
             return f"the answer at step {answered} attaches a condition"
         case "other_language":
-            return f"the answer at step {answered} is in a language that is not read"
+            return f"the answer at step {answered} is in an unsupported language"
         case "unclear":
-            return f"the answer at step {answered} is neither a plain yes nor a plain no"
+            return f"the answer at step {answered} is neither a clear yes nor a clear no"
         case "beside_card":
-            return f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
+            return f"the question at step {why.get('told_at')} came with other words that may change its meaning"
         case _:
             return ""
 
 
 def person_words(said: str, by: str, reason: str) -> str:
     """A person's answer to an undecided call. A redacted audit has neither name nor reason."""
-    who = f"a person ({by})" if by else "a person"
+    who = f"a reviewer ({by})" if by else "a reviewer"
     return f"{who} says that {said}{f': {reason}' if reason else ''}"
 
 
-AFTER_NO = "Make the call only if the user agrees to it after all"
+AFTER_NO = "Make the call only if the user changes their mind"
 _TO_AGENT = {
-    "unrecorded": "whether the user agreed cannot be told: what was said is not known here, or the call cannot be read",
+    "unrecorded": "it is unknown whether the user agreed: a message is unknown here, or the call cannot be read",
     "never_put": "the user has not been asked to confirm this call",
-    "unnamed": "the user has not been shown what this call does",
-    "declined": f"the user said no to it. {AFTER_NO}",
+    "unnamed": "the user has not been told what this call does",
+    "declined": f"the user said no to this call. {AFTER_NO}",
     "spent": "the user's yes was used by an earlier call",
-    "perhaps_spent": "this call, or one that does the same, was made before and may have been carried out",
-    "unanswered": "the user's answer is not known here",
+    "perhaps_spent": "this call or an equivalent one was made before and may have run",
+    "unanswered": "the user's answer is unknown here",
     "changed_card": "the text of the card was changed or is no longer true, so the user's answer does not count",
-    "unread": "what was said does not settle whether the user agrees: they must answer a card that shows this call",
+    "unread": "the messages do not show clearly that the user agrees: they must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
     "expired": "the user's last answer is too old to count",
-    "interrupted": "another message came between the card and the user's answer: the answer must come right after it",
-    "conditional": "the user's yes came with a condition, so it does not count: make a call that meets it",
-    "other_language": "the user's answer is in a language that is not read here: they must answer in that of the card",
-    "unclear": "the user's answer is neither a plain yes nor a plain no: if they asked something, answer it first",
-    "unseen": "a fact that the user must be shown with this call is not known",
-    "beside_card": "an answer does not count where other words stand beside what was asked: show the card alone",
+    "interrupted": "another message came between the card and the user's answer; the answer must directly follow the card",
+    "conditional": "the user's yes came with a condition, so it does not count; make a call that meets the condition",
+    "other_language": "the user's answer is in an unsupported language; they must answer in the language of the card",
+    "unclear": "the user's answer is neither a clear yes nor a clear no; if they asked something, answer it first",
+    "unseen": "a fact that the user must see with this call is unknown",
+    "beside_card": "the question came with other words, so the answer does not count; show the card alone",
 }
 """A finding about consent, then the next step for the agent if no card states it."""
 
@@ -226,10 +226,10 @@ def host_words(fact: str) -> str:
     """Why a host fact is unknown, and how to supply it."""
     if fact == f"{_HOST}now":
         return (
-            "the time of the call is not known: the log carries none that can be read, and the pack no `now:`; "
-            "log a `timestamp` with each message (ISO 8601, or seconds), or set `now:` in pack.yaml"
+            "the time of the call is unknown, because the log has no readable time and the pack has no `now:`; "
+            "log a `timestamp` with each message (ISO 8601 or seconds), or set `now:` in pack.yaml"
         )
-    return f"{fact} is the host's to supply, and a recorded log does not carry it"
+    return f"only the host knows {fact}, and recorded logs do not contain it"
 
 
 def _record(value: Any) -> Mapping[str, Any]:
@@ -247,19 +247,19 @@ def source_words(origin: Mapping[str, Any]) -> str:
     at = "" if step is None else f" at step {step}"
     match source:
         case "user":
-            told = f"the user said it{at}"
+            told = f"said by the user{at}"
         case "host":
-            told = "the host vouches for it"
+            told = "supplied by the host"
         case "agent":
-            told = "nothing shows where it came from"
+            told = "no known source"
         case _:
             field = f" (`{origin['field']}`)" if origin.get("field") else ""
             kind = "a record" if source == "record" else "content"
             told = f"{kind}: a result of `{origin.get('tool', '')}`{field}{at}"
-            told += "" if origin.get("whole", True) else ", within a text"
+            told += "" if origin.get("whole", True) else ", inside a text"
             told += ", in a place that the user named" if origin.get("named_by_user") else ""
     if parts := origin.get("parts"):
-        made = "may be a sum of what came from" if source == "agent" else "put together from"
+        made = "may be a sum of values from" if source == "agent" else "combined from"
         told += f"; {made}: {', '.join(parts)}"
     if written := origin.get("written_at"):
         told += f"; written at step {', '.join(map(str, written))}"

@@ -65,7 +65,7 @@ class _Placed:
                 record = _shown(sighting)
                 if here.setdefault(sighting.key, record) != record:
                     shown = ", ".join(map(str, sighting.key))
-                    message = f"two items of `{name}` have the key `{shown}`, and differ"
+                    message = f"two items of `{name}` have the key `{shown}` but differ"
                     hint = "give each its own key, or collect them with `list: field`"
                     raise WorldError(message, place=self._place, hint=hint)
                 index[sighting.key] = {**index.get(sighting.key, {}), **record}
@@ -144,7 +144,7 @@ def open_snapshot(path: Path, schema: Schema) -> Snapshot:
             start = stream.read(16)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise WorldError(f"cannot read the world: {why}", place=str(path)) from None
+        raise WorldError(f"cannot read the database: {why}", place=str(path)) from None
     if start.startswith(b"SQLite format 3"):
         tables = _Tables(path, schema)
         return _snapshot(schema, tables, tables.rows, path)
@@ -152,7 +152,7 @@ def open_snapshot(path: Path, schema: Schema) -> Snapshot:
 
     def rows(table: str) -> Any:
         if table:
-            hint = "say where with `each: $.path`"
+            hint = "set its location with `each: $.path`"
             raise WorldError(f"JSON has no table `{table}`", place=str(path), hint=hint)
         return document
 
@@ -189,11 +189,11 @@ class _Tables:
             """The table of each entity."""
             self._names = {entity: self._columns(table) for entity, table in self._tables.items()}
         except sqlite3.Error as error:
-            raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
+            raise WorldError(f"cannot read the database: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
             things = ", ".join(f"`{name}`" for name in schema.entities)
             hint = f"the pack has {things}, the database {self._known()}; name each table after an entity, {_ELSEWHERE}"
-            raise WorldError("no table is named like an entity of the pack", place=str(path), hint=hint)
+            raise WorldError("no table has the name of an entity in the pack", place=str(path), hint=hint)
         for entity, names in self._names.items():
             for part in schema.entities[entity].key:
                 if part not in names:
@@ -306,7 +306,7 @@ def _document(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise WorldError(f"neither SQLite nor JSON: {error}", place=str(path)) from None
+        raise WorldError(f"the file is neither SQLite nor JSON: {error}", place=str(path)) from None
 
 
 def _named(schema: Schema, document: Any, path: Path) -> _Records:
@@ -411,5 +411,5 @@ def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
         key = key_of([record[part] for part in entity.key])
         if index.setdefault(key, record) != record:
             shown = ", ".join(map(str, key))
-            raise WorldError(f"two records of `{entity.name}` have the key `{shown}`, and differ", place=str(path))
+            raise WorldError(f"two records of `{entity.name}` have the key `{shown}` but differ", place=str(path))
     return index

@@ -247,9 +247,9 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
         return f"Does {thing} have {rest}? (yes or no)"
     if kind == "boolean":
         # A field name may be any part of speech, so it is quoted.
-        return f'Is this so{of}: "{words}"? (yes or no)'
+        return f'Is "{words}" true{f" for {thing}" if thing else ""}? (yes or no)'
     if kind == "enum" and field is not None and field.values:
-        return f'Which one is the "{words}"{of}: {_either(field.values)}?'
+        return f'What is the "{words}"{of}: {_either(field.values)}?'
     if kind in _KINDS:
         return f'What {_KINDS[kind]} is the "{words}"{of}?'
     return f'What is the "{words}"{of}?'

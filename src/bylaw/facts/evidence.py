@@ -31,7 +31,7 @@ CURES: Final[dict[EvidenceGrade, str]] = {
     "uncaptured": "results were not recorded: turn on content capture",
     "unreadable": "results are text, neither JSON nor printed Python: return JSON from the tool, or give its"
     " observation a `text` pattern",
-    "failing": "some results look like errors, and nothing says that they are: give the tool `refused` in tools.yaml"
+    "failing": "some results look like errors, but the pack does not declare them: add `refused` to the tool in tools.yaml"
     " (`bylaw explain` shows the line to write)",
     "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }

@@ -463,7 +463,7 @@ class PageObservations:
         for name in body.fields.keys() - entity.fields.keys():
             self._paths.no_field(entity, name, *at)
         for name in sorted(body.key.keys() ^ set(entity.key)):
-            self._paths.fault(f"`key` has to say where each key of `{entity.name}` is, and no more: `{name}`", *at)
+            self._paths.fault(f"`key` must locate each key of `{entity.name}` and nothing else: `{name}`", *at)
         takes = {
             (part, name): take
             for part, texts in (("key", body.key), ("fields", body.fields))
@@ -472,7 +472,7 @@ class PageObservations:
         }
         if not names_host(str(body.url)):
             hint = "begin with the whole host: `url: '^https://shop[.]example/orders/[0-9]+$'`"
-            self._paths.fault("`url` fits pages of any host", *at, "url", hint=hint)
+            self._paths.fault("`url` matches pages of any host", *at, "url", hint=hint)
         shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), self.terms)
         key = tuple((self._getter(takes.get(("key", part))),) for part in entity.key)
         fields = {name: self._getter(takes.get(("fields", name))) for name in body.fields}
@@ -518,10 +518,10 @@ class PageObservations:
             hint = (
                 "use `$page`" if take.source in ("element", "row") else "a page does not show what the agent asked for"
             )
-            self._paths.fault(f"`{text}` is nothing that this page shows", *at, hint=hint)
+            self._paths.fault(f"this page does not show `{text}`", *at, hint=hint)
             return None
         if take.source == "page" and take.field == "field":
-            self._paths.fault(f"`{text}` is what was typed, and no fact", *at, hint="read what the page itself shows")
+            self._paths.fault(f"`{text}` is typed text, not a fact", *at, hint="read what the page itself shows")
             return None
         return take
 

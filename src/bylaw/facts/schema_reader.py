@@ -234,7 +234,7 @@ class ChangeReader:
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
-                hint = f"add `{name}` to `changes`, or remove `changes`: the fields set by the effects then count"
+                hint = f"add `{name}` to `changes`, or remove `changes`, so that the fields set by the effects count"
                 self._paths.fault(
                     f"`effects` change `{name}`, which `changes` does not list",
                     _section(tool),
@@ -291,8 +291,8 @@ class ChangeReader:
             each = self._paths.each(body.each, at)
             lacking = [part for part in entity.key if part not in tool.parameters]
             if body.key is None and each is None and lacking and not tool.others:
-                hint = f"give its `key`: `$args....`, `$result.{lacking[0]}`, or `{{of: Other.{lacking[0]}}}`"
-                self._paths.fault(f"no key says which `{entity.name}` changes", *at, hint=hint)
+                hint = f"add its `key`: `$args....`, `$result.{lacking[0]}`, or `{{of: Other.{lacking[0]}}}`"
+                self._paths.fault(f"the effect does not say which `{entity.name}` changes", *at, hint=hint)
             when, passes = self._when(body, at), is_through(entity, body.key)
             found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed, passes))
         return found
@@ -308,7 +308,7 @@ class ChangeReader:
             return f"remove by {record['by']}", record["remove"]
         how = next(iter(record), "")
         if len(record) != 1 or how not in ("is", "plus", "minus", "append", "extend", "remove"):
-            hint = "give one of is, to, plus, minus, append, extend, remove, or of and key"
+            hint = "use one of is, to, plus, minus, append, extend, remove, or of and key"
             self._paths.fault(f"`{field}` has no operation", *at, hint=hint)
         return how, record.get(how)
 
@@ -317,7 +317,7 @@ class ChangeReader:
         if isinstance(value, dict):
             if "of" in value:
                 return self._paths.through(cast(dict[str, Any], value), at)
-            hint = "give a path, a value, or `{of: Plan.price, key: $args.plan_id}`"
+            hint = "use a path, a value, or `{of: Plan.price, key: $args.plan_id}`"
             self._paths.fault(f"`{value}` is not a value", *at, hint=hint)
         return self._paths.value(value, at)
 
@@ -437,7 +437,7 @@ class SchemaReader:
         for index, body in enumerate(listed(bodies)):
             at = ("world", name, index)
             if body.of is not None and body.each is None:
-                self._paths.fault("`of` is a container: give the path of its items in `each`", *at)
+                self._paths.fault("`of` is a container; set the path of its items in `each`", *at)
             for part in (body.of, body.each):
                 self._paths.each(part, at)
             shown = WrittenObservation(name, key=body.key, fields=body.fields, only=body.only, when=body.when)
@@ -456,7 +456,7 @@ class SchemaReader:
             hint = f"declare it: `{body.list}: list`"
             self._paths.fault(f"`{body.list}` is not a list of `{name}`", *at, hint=hint)
         if all(each.list for each in places):
-            hint = f"give the location of `{name}` records first: a record without items has an empty list"
+            hint = f"set the location of `{name}` records first; a record without items has an empty list"
             self._paths.fault(f"the location of `{name}` records is missing", *at, hint=hint)
         if body.fields:
             self._paths.fault("list items are used as they are; remove `fields`", *at)
@@ -571,7 +571,7 @@ class SchemaReader:
         elif any(each is None or len(listed_names(each.key)) != 1 for each in (body, own)):
             self._paths.fault(f"`{kind}` and `{at[1]}` need one key field each for `keys_of`", *at)
         elif type_ != "list":
-            self._paths.fault("a field with `keys_of` is a list", *at, hint="write `type: list` beside it")
+            self._paths.fault("a field with `keys_of` is a list", *at, hint="add `type: list`")
         else:
             return kind, field
         return None

@@ -240,7 +240,7 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
         assert one.variable is not None
         return UnknownBool(one.decider, one.variable, word(other, order == "!="))
     if order not in ("==", "!="):
-        raise ValueError(f"a {kind} and a {one.kind} do not go together")
+        raise ValueError(f"cannot compare a {kind} with a {one.kind}")
     if why := unlike(kind, one.kind):
         raise ValueError(why)
     if kind == one.kind:
@@ -342,7 +342,7 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
             raise ValueError(why)
         if order in ("==", "!="):
             return order == "!="
-        raise ValueError(f"a {one.kind} and a {other.kind} do not go together")
+        raise ValueError(f"cannot compare a {one.kind} with a {other.kind}")
     if one.text == other.text:
         return order in ("==", "<=", ">=")
     if one.variable is not None and other.variable is not None and one.kind in LINES:

@@ -251,7 +251,7 @@ def place_of(value: Any) -> int | Fraction:
         case timedelta():
             return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
         case _:
-            raise TypeError(f"a {type(value).__name__} has no order")
+            raise TypeError(f"values of type {type(value).__name__} cannot be ordered")
 
 
 def value_at(place: Any, kind: str) -> str:
@@ -316,7 +316,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
     name = {"time": "date"}.get(kind, kind)
-    return f"a text and a {name} do not go together; write {_TEXTLIKE[kind]}(...) around the text"
+    return f"cannot compare a text with a {name}; write {_TEXTLIKE[kind]}(...) around the text"
 
 
 def is_exact(value: Any) -> bool:

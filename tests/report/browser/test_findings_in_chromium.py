@@ -118,7 +118,7 @@ def test_a_conversation_that_only_broke_a_rule_has_a_row_its_sentence_and_its_st
     detail = page.locator("#detail")
     detail.locator(".event.broken").wait_for()
     headline = detail.locator(".headline").inner_text()
-    assert "the act changes something; not so: the caller has just said yes" in headline.lower()
+    assert "the act changes something; not true: the caller has just said yes" in headline.lower()
     assert "Ask before you change anything, and wait." in detail.locator("blockquote").inner_text()
     assert detail.locator(".drawing").count() == 0
     assert here.has_no_sideways_scroll()

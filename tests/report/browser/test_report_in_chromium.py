@@ -229,7 +229,7 @@ def test_a_missing_clock_is_told_as_the_hosts(visit: Open, tmp_path: Path) -> No
     report = write_report(audit_folders.dentist(tmp_path / "dentist", verdicts=[("inconclusive", True)]))
     page = visit(report).page
     page.locator("#list a.inconclusive").click()
-    page.locator("#detail .headline", has_text="Depends on what the host supplies").wait_for()
+    page.locator("#detail .headline", has_text="Depends on a fact that only the host knows").wait_for()
     shown = page.locator("#detail .facts").inner_text()
-    assert "the log carries none that can be read, and the pack no `now:`" in shown
+    assert "the log has no readable time and the pack has no `now:`" in shown
     assert "only the user" not in shown

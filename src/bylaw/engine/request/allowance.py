@@ -296,23 +296,23 @@ Why = Literal[
 ]
 _WORDS: dict[Why, str] = {
     "not_asked": "the request does not ask for this",
-    "done": "what the request asks for was done before, or may have been",
-    "unread": "what the request asks for could not be read: {value}",
-    "unheard": "the user may have said more since the request, and it is not known what",
-    "delegated": "the request leaves it to a text what is to be done",
+    "done": "the requested change was already made, or may have been",
+    "unread": "the request could not be read: {value}",
+    "unheard": "the user may have said more since the request, but their messages are unknown",
+    "delegated": "the request leaves the decision to a text",
     "not_said": "{value} (`{argument}`) is not what the user said{origin}",
-    "not_found": "{value} (`{argument}`) is neither the user's word nor from a place that the user named{origin}",
+    "not_found": "{value} (`{argument}`) was neither said by the user nor found in a place that the user named{origin}",
     "not_chosen": "{value} (`{argument}`) is not the one that the user asked for",
-    "left_out": "{value} (`{argument}`) may be what the user left out",
-    "link": "the text holds what nobody approved: {value}{origin}",
-    "as_shown": "{value} (`{argument}`) has to be worked out, and is what a result shows",
+    "left_out": "{value} (`{argument}`) may be something that the user excluded",
+    "link": "the text contains unapproved content: {value}{origin}",
+    "as_shown": "{value} (`{argument}`) should be calculated, but a result shows exactly this value",
     "in_part": "{value} (`{argument}`) may not be exactly what the user said",
-    "not_given": "the call leaves out `{argument}`, which the user said or described",
-    "unsaid": "the text does not say {value}",
-    "taken": "something else is on at that time: {value} (`{argument}`)",
-    "not_meant": "{value} (`{argument}`) may not be what the user means, as a model reads it",
+    "not_given": "the call omits `{argument}`, but the user stated or described it",
+    "unsaid": "the text does not contain {value}",
+    "taken": "another event takes place at that time: {value} (`{argument}`)",
+    "not_meant": "{value} (`{argument}`) may not be what the user means, according to a model",
     "not_looked_at": "no model has confirmed that this call is what the user means",
-    "too_much": "{value} (`{argument}`) is more than the user said or any result shows",
+    "too_much": "{value} (`{argument}`) goes beyond what the user said and the results show",
 }
 
 
@@ -333,6 +333,6 @@ class Objection(Struct, frozen=True):
         if traced is None or traced.source in ("user", "host"):
             return ""
         if traced.source == "agent":
-            return "; nothing shows where it came from"
+            return "; it has no known source"
         place = f" (`{traced.field}`)" if traced.field else ""
         return f"; it came from a result of `{traced.tool}`{place}"

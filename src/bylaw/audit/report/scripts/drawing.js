@@ -50,8 +50,8 @@ function manner(finding, policy) {
     if (reasons.includes("claimed")) return "It took the user\u2019s word, and broke the policy.";
     return lacks.length ? "It broke the policy without looking." : "It broke the policy, and could have known.";
   }
-  if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it; whether that was true is not known.";
-  if (verdict === "uninformed") return "It acted without looking; whether that was allowed is not known.";
+  if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it. It is unknown whether that was true.";
+  if (verdict === "uninformed") return "It acted without looking. It is unknown whether that was allowed.";
   if (verdict === "broken") return "It broke a rule of the conversation.";
   if (verdict === "inconclusive") return finding.openRule ? "Undecided: the rule may or may not have been followed." : "This call could not be judged.";
   return "This call was compliant.";
