@@ -134,9 +134,9 @@ def test_a_snapshot_that_the_agent_wrote_itself_shows_nothing() -> None:
     [
         ("as: Product", "as: Produkt", "Produkt"),
         ("$row.cell('Price')", "$row.cell(Price)", "needs a text in quotes"),
-        ("$page.text('^Total: (.*)$')", "$row.cell('Total')", "nothing that this page shows"),
+        ("$page.text('^Total: (.*)$')", "$row.cell('Total')", "this page does not show"),
         ("$page.text('^Total: (.*)$')", "$page.text('(')", "is not a pattern"),
-        ("key: {name:", "key: {nam:", "where each key of `Product` is"),
+        ("key: {name:", "key: {nam:", "must locate each key of `Product`"),
         ("/orders/{order_id}", "/orders/{order}", "`order` is not a key"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_yes_needs_the_users_words(folder: Path, said: dict[str, Any], value: 
     assert [(each["value"], each["by"]) for each in told] == [(value, "model")] * 2
     findings = (folder / "out" / "findings.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(findings) == broken
-    assert all("a model says" in json.loads(line)["because"] for line in findings)
+    assert all("a model judged it" in json.loads(line)["because"] for line in findings)
 
 
 def test_a_budget_is_kept_to_and_what_it_leaves_is_told(folder: Path) -> None:

@@ -291,7 +291,7 @@ def test_policies_that_overlap_are_one_finding_on_several_grounds() -> None:
             "`reads_information` holds; `not_found` and `locates_user` do not hold",
         ),
         ({"promised": True, "rude": None}, "`promised` holds; it is unknown whether `rude` holds"),
-        ({"a": None, "b": None, "c": None}, "whether `a`, `b` and `c` hold is not known"),
+        ({"a": None, "b": None, "c": None}, "it is unknown whether `a`, `b` and `c` hold"),
     ],
 )
 def test_what_broke_a_rule_reads_as_english(values: dict[str, bool | None], words: str) -> None:

@@ -58,7 +58,7 @@ def test_explain_and_report_say_where_each_value_came_from(tmp_path: Path) -> No
     }
     assert (amount["argument"], amount["source"]) == ("amount", "user")
     told = " ".join(runner.invoke(app, ["explain", str(out), "ann"]).output.split())
-    assert "`account`: content: a result of `read_mail` at step 2, within a text" in told
+    assert "`account`: content: a result of `read_mail` at step 2, inside a text" in told
     assert "`amount`: the user said it at step 0" in told
     page = runner.invoke(app, ["report", str(out)])
     assert page.exit_code == 0, page.output
@@ -66,7 +66,7 @@ def test_explain_and_report_say_where_each_value_came_from(tmp_path: Path) -> No
 
 
 def test_words_of_every_source() -> None:
-    assert origin_words({"argument": "x", "source": "agent", "how": "exact"}).endswith("where it came from")
+    assert origin_words({"argument": "x", "source": "agent", "how": "exact"}).endswith("no known source")
     summed = origin_words({"argument": "x", "source": "agent", "how": "derived", "parts": ["record", "user"]})
     assert "may be a sum of values from: record, user" in summed
     written = {

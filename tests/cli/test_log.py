@@ -50,7 +50,7 @@ def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
     lines = ran.stdout.splitlines()
     assert lines[0] == "chat-1/2  waiting, 60 minutes left"
     assert lines[1:3] == ["  The agent wants to make this call: refund", '    order_id: "7"']
-    assert lines[-1].endswith('Question for a reviewer: Is this so of order 7: "returned"? (yes or no)')
+    assert lines[-1].endswith('Question for a reviewer: Is "returned" true for order 7? (yes or no)')
     ran = bylaw(tmp_path, "log", "approve", "--log", "decisions.db", "--by", "ann", "chat-1/2")
     assert ran.stdout == "chat-1/2: refund approved by ann\n"
     assert bylaw(tmp_path, "log", "approvals", "--log", "decisions.db").stdout == "No call is waiting for approval.\n"

@@ -33,7 +33,7 @@ def hotel(tmp_path: Path) -> Path:
 def test_a_world_that_is_not_there_stops_the_audit(hotel: Path) -> None:
     done = run("bylaw audit logs.jsonl --pack hotel --world nothing.sqlite", hotel)
     assert done.returncode == 2
-    assert "BY501 nothing.sqlite: cannot read the world" in done.stdout
+    assert "BY501 nothing.sqlite: cannot read the database" in done.stdout
 
 
 def test_a_folder_of_logs_is_audited_without_what_an_audit_wrote_there(hotel: Path) -> None:

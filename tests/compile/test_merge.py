@@ -118,14 +118,14 @@ def test_an_added_case_stays_and_a_new_check_that_fails_it_is_told(pack: Path) -
     compiled(pack, changed(), POLICY.replace(OLD, NEW))
     assert path.read_text().count(mine) == 1
     assert "600.0" in path.read_text()
-    assert any("`ours` wants deny" in each for each in questions(pack, "refund-limit"))
+    assert any("`ours` expects deny" in each for each in questions(pack, "refund-limit"))
 
 
 def test_an_edit_of_a_policy_whose_sentence_is_gone_is_told_in_full(pack: Path) -> None:
     edit(pack / "guards/refunds.py", 'money("500.00")', 'money("550.00")')
     told = compiled(pack, Scripted(), POLICY.replace(f"{OLD}\n", ""))
     assert "refund-limit" not in (pack / "policies.yaml").read_text()
-    assert any("`refund-limit` is gone from the document" in each and "550.00" in each for each in told.notes)
+    assert any("the document no longer contains `refund-limit`" in each and "550.00" in each for each in told.notes)
 
 
 def test_requests_are_built_from_the_owner_s_entities(pack: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_batch_that_is_half_answered_goes_on_and_asks_only_for_the_rest(tmp_pa
     assert waits.value.count == 3
     assert told[-2:] == [
         "asking 3 (cover, sort, things), 1 answered",
-        "1 answer is used; what has none yet is written down",
+        "1 answer is used; requests without an answer were written to the folder",
     ]
     _answer(tmp_path, "rest", chat, waiting)
     for number in range(9):
@@ -108,7 +108,7 @@ def test_a_half_answered_batch_is_told_on_the_terminal(tmp_path: Path) -> None:
     _answer(questions, "half", Scripted(), [each for each in _requests(questions) if each.name == "extract"])
     done = bylaw(tmp_path, "compile", *given)
     assert done.returncode == 2
-    assert "1 answer is used; what has none yet is written down" in done.stdout
+    assert "1 answer is used; requests without an answer were written to the folder" in done.stdout
     assert "questions/requests/002.jsonl: 3 requests wait for an answer" in done.stderr
     assert {each.name for each in _requests(questions)} == {"cover", "sort", "things"}
 

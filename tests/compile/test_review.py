@@ -148,7 +148,7 @@ def test_an_unenforced_policy_is_shown_and_accepted_by_name(tmp_path: Path) -> N
     root = written(tmp_path / "shop", assemble(source(), compile_pack(source(), chat)[0], name="shop"))
     assert bylaw(root.parent, "check", root).returncode == 2
     shown = bylaw(root.parent, "review", root, "refund-window")
-    assert "unenforced (nobody yet): no tool shows the day" in shown.stdout
+    assert "unenforced (not signed yet): no tool shows the day" in shown.stdout
     bylaw(root.parent, "review", root, "--unenforced", "refund-window", "--by", "Ines")
     assert bylaw(root.parent, "check", root).returncode == 0
     assert "accepted by Ines" in bylaw(root.parent, "check", root).stdout

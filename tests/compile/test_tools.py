@@ -188,5 +188,5 @@ def test_what_is_no_catalogue_is_said(given: str) -> None:
 
 
 def test_no_tool_at_all_is_said() -> None:
-    with pytest.raises(UsageError, match="no tool is given"):
+    with pytest.raises(UsageError, match="no tools"):
         compile_pack(Source(Document("One rule.\n"), "Shop", {}), Scripted())

@@ -239,7 +239,7 @@ def test_a_waiting_call_is_told_with_all_that_an_answer_needs(log: Log, tmp_path
     call_the_desk(app, "chat-1", membership={"membership_id": "M878"}, context={"caller": "P121"})
     page = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", Person(app).sign_in("ann").get("/inbox")))
     for told in (
-        "Which one is the &#34;tier&#34; of membership M878: ",
+        "What is the &#34;tier&#34; of membership M878: ",
         "appointment id A0362",
         "Customer caller P121",
         "I&#39;m Gold, so there&#39;s no fee, right?",

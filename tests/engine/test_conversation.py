@@ -108,7 +108,7 @@ def test_a_yes_outlives_a_call_that_was_refused_before_it_ran() -> None:
 
 def test_what_cannot_be_is_an_error_and_loses_nothing(shop: Pack) -> None:
     conversation = looked_up(shop)
-    with pytest.raises(BylawError, match="no call waits"):
+    with pytest.raises(BylawError, match="no call is waiting"):
         conversation.result("refunded")
     with pytest.raises(BylawError, match="can still be refused"):
         conversation.refuse()
@@ -268,7 +268,7 @@ def test_a_result_is_that_of_the_call_which_has_its_id_last(
     assert isinstance(result, Result)
     assert result.call == made
     assert conversation.waiting() == []
-    with pytest.raises(BylawError, match="no call `a` waits"):
+    with pytest.raises(BylawError, match="no call `a` is waiting"):
         conversation.result(RETURNED_7, id="a")
     conversation = taken_up(conversation) if elsewhere else conversation
     assert conversation.call("refund", {"order_id": "7"}, id="a").outcome == "permit"

@@ -55,7 +55,7 @@ def test_an_audit_goes_on_after_a_fault_of_ours_and_keeps_where_it_was(
     audit(Request((tmp_path / "logs.jsonl",), str(shop.pack), None, "none"), out)
     first, second = read_calls(out)
     assert first["determined"] == "inconclusive"
-    assert "Bylaw's own" in first["because"]
+    assert "in Bylaw (" in first["because"]
     assert "because" not in second
     (fault,) = [json.loads(line) for line in (out / "faults.jsonl").read_text().splitlines()]
     assert (fault["trajectory"], fault["error"], fault["message"]) == ("first", "TypeError", "a bug of ours")

@@ -72,7 +72,7 @@ def test_a_world_without_keys_is_of_the_same_things(tmp_path: Path) -> None:
 def test_an_argument_that_a_guard_needs_is_not_made_up(tmp_path: Path) -> None:
     (found,) = run(tmp_path, "- {policy: no-gifts, call: refund}\n")
     assert found.got.startswith("failed")
-    assert found.got.endswith("; the guard reads `order_id`: give it under `call`")
+    assert found.got.endswith("; the guard reads `order_id`, so add it under `call`")
 
 
 @pytest.mark.parametrize(

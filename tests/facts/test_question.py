@@ -23,12 +23,12 @@ KEYED, ALONE, UNKNOWN = ("R-1",), (), None
 @pytest.mark.parametrize(
     ("field", "key", "asked"),
     [
-        ("keeper_agrees", KEYED, 'Is this so of rental car R-1: "keeper agrees"? (yes or no)'),
-        ("keeper_agrees", ALONE, 'Is this so: "keeper agrees"? (yes or no)'),
-        ("keeper_agrees", UNKNOWN, 'Is this so of the rental car: "keeper agrees"? (yes or no)'),
+        ("keeper_agrees", KEYED, 'Is "keeper agrees" true for rental car R-1? (yes or no)'),
+        ("keeper_agrees", ALONE, 'Is "keeper agrees" true? (yes or no)'),
+        ("keeper_agrees", UNKNOWN, 'Is "keeper agrees" true for the rental car? (yes or no)'),
         ("is_late", KEYED, "Is rental car R-1 late? (yes or no)"),
         ("has_insurance", KEYED, "Does rental car R-1 have insurance? (yes or no)"),
-        ("tier", KEYED, 'Which one is the "tier" of rental car R-1: gold, standard or none?'),
+        ("tier", KEYED, 'What is the "tier" of rental car R-1: gold, standard or none?'),
         ("total", KEYED, 'What amount is the "total" of rental car R-1?'),
         ("times_moved", KEYED, 'What number is the "times moved" of rental car R-1?'),
         ("starts_at", KEYED, 'What date and time is the "starts at" of rental car R-1?'),
@@ -44,7 +44,7 @@ def test_every_shape_of_field_reads_as_a_question(field: str, key: Any, asked: s
 @pytest.mark.parametrize(
     ("field", "asked"),
     [
-        ("keeper_agrees", 'Is this so: "keeper agrees"? (yes or no)'),
+        ("keeper_agrees", 'Is "keeper agrees" true? (yes or no)'),
         ("now", "When is this call made?"),
         ("history", "What came before this call?"),
     ],

@@ -136,9 +136,7 @@ def test_two_items_of_one_key_that_differ_are_told(tmp_path: Path) -> None:
     when = "when: {path: $.no, in: [1, 2, 3]}"
     place = f'{{each: "$.sales[*]", key: $.by, fields: {{name: $.no}}, {when}}}'
     made = load(tmp_path / "pack", {"entities.yaml": f"{LISTED}world:\n  Customer: {place}\n"})
-    with pytest.raises(
-        WorldError, match="two items of `Customer` have the key `C1`, and differ; give each its own key"
-    ):
+    with pytest.raises(WorldError, match="two items of `Customer` have the key `C1` but differ; give each its own key"):
         open_snapshot(document(tmp_path, CUSTOMERS), made.schema)
 
 

@@ -222,13 +222,17 @@ def test_a_default_says_nothing_of_a_field_that_moved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("key: {of: Line.account_id}, set: {due", "set: {due", "no key says which `Account` changes; give its `key`"),
+        (
+            "key: {of: Line.account_id}, set: {due",
+            "set: {due",
+            "the effect does not say which `Account` changes; add its `key`",
+        ),
         ("{of: Line.account_id}, set", "{of: Line.acount_id}, set", "`Line.acount_id` is not a field"),
         ("{of: Line.account_id}, set", "{of: Line.account_id, at: 3}, set", "`at` is not allowed together with `of`"),
         (
             "{of: Extra.price, key: $}",
             "{off: Extra.price}",
-            "is not a value; give a path, a value, or",
+            "is not a value; use a path, a value, or",
         ),
         ("{extend: $args.extras}", "{extends: $args.extras}", "`names` has no operation"),
     ],

@@ -56,7 +56,7 @@ def test_a_database_without_our_tables_is_said(tmp_path: Path) -> None:
     base.execute("CREATE TABLE Other (x)")
     base.commit()
     base.close()
-    with pytest.raises(WorldError, match="no table is named like an entity") as caught:
+    with pytest.raises(WorldError, match="no table has the name of an entity") as caught:
         open_snapshot(tmp_path / "world", SCHEMA)
     assert "the pack has `Account`, `Person`, the database `Other`" in str(caught.value)
 

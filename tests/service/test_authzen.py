@@ -102,7 +102,7 @@ def test_what_happened_before_all_of_them_happened_once(app: Any, log: Log) -> N
     twice = [{"action": LOOK, "context": before}, {"action": LOOK}]
     first, second = post(app, ALL, {**WHO, "context": {"conversation": "c"}, "evaluations": twice}).json["evaluations"]
     assert (first["decision"], first["context"]["error"]["status"], second["decision"]) == (False, 422, True)
-    assert "no call `a` waits" in first["context"]["error"]["message"]
+    assert "no call `a` is waiting" in first["context"]["error"]["message"]
 
 
 def test_what_one_that_was_refused_said_for_all_is_still_to_be_said(app: Any) -> None:

@@ -127,7 +127,7 @@ def test_a_turn_and_a_batch(app: Any) -> None:
     events = {"requests": [{"conversation": "c", "events": [RETURNED]}, {"conversation": "c", "events": [RETURNED]}]}
     first, second = post(app, "/v1/events/batch", events).json["responses"]
     assert first["taken"] == 1
-    assert "no call `a` waits" in second["error"]["message"]
+    assert "no call `a` is waiting" in second["error"]["message"]
     both = {"requests": [{"conversation": "c", **REFUND}, {"conversation": "d", **REFUND}, {"conversation": "d"}]}
     told = post(app, "/v1/decide/batch", both).json["responses"]
     assert [each["decisions"][0]["answer"] for each in told[:2]] == ["allow", "look_up"]

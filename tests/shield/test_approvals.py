@@ -64,7 +64,7 @@ def test_what_only_a_person_can_say_waits_once_for_the_same_call(log: Log) -> No
     assert again.approval == "c/2"
     (waiting,) = log.approvals("default", status="waiting")
     assert (waiting.id, waiting.request.tool, waiting.request.arguments) == ("c/2", "refund", REFUND)
-    assert waiting.request.question == 'Is this so of order 7: "returned"? (yes or no)'
+    assert waiting.request.question == 'Is "returned" true for order 7? (yes or no)'
     assert "The request is `c/2`" in first.feedback
     assert "Order[7].returned" in first.for_person
 

@@ -303,7 +303,7 @@ def test_rules_are_weighed_where_they_speak(clinic: Shield) -> None:
     [
         (
             {"order_id": "7", "amount": "012"},
-            "this call could not be checked: a text and a number do not go together (argument `amount` is a text).",
+            "this call could not be checked: cannot compare a text with a number (argument `amount` is a text).",
         ),
         ({"order_id": "7"}, "this call could not be checked: the call has no argument `amount`."),
     ],
@@ -337,7 +337,7 @@ def test_a_person_is_asked_for_what_the_host_did_not_say_in_words() -> None:
     )
     decision = Shield(shop(entities_yaml=entities, guards__g_py=guard)).session().decide("refund", {"order_id": "7"})
     assert [each.text for each in decision.questions] == [
-        'Which one is the "work shift": day or night? The host did not provide it: add it to the session\'s `context`.'
+        'What is the "work shift": day or night? The host did not provide it: add it to the session\'s `context`.'
     ]
 
 

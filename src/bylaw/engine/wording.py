@@ -191,7 +191,7 @@ _TO_AGENT = {
     "unread": "the messages do not show clearly that the user agrees: they must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
     "expired": "the user's last answer is too old to count",
-    "interrupted": "another message came between the card and the user's answer; the answer must directly follow the card",
+    "interrupted": "another message came between the card and the answer; the answer must directly follow the card",
     "conditional": "the user's yes came with a condition, so it does not count; make a call that meets the condition",
     "other_language": "the user's answer is in an unsupported language; they must answer in the language of the card",
     "unclear": "the user's answer is neither a clear yes nor a clear no; if they asked something, answer it first",

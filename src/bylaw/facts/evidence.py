@@ -31,8 +31,8 @@ CURES: Final[dict[EvidenceGrade, str]] = {
     "uncaptured": "results were not recorded: turn on content capture",
     "unreadable": "results are text, neither JSON nor printed Python: return JSON from the tool, or give its"
     " observation a `text` pattern",
-    "failing": "some results look like errors, but the pack does not declare them: add `refused` to the tool in tools.yaml"
-    " (`bylaw explain` shows the line to write)",
+    "failing": "some results look like errors, but the pack does not declare them: add `refused` to the tool in"
+    " tools.yaml (`bylaw explain` shows the line to write)",
     "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }
 """The advice for each fault. docs/guides/get-your-logs-out.md explains recording."""

@@ -112,7 +112,7 @@ def read_amount(text: str) -> Decimal:
     currency = _SIGNS.get(sign, sign)
     plain = _plain(figures, currency)
     if plain is None or (minus and inner):
-        raise ValueError(f"`{text[:40]}` is not an unambiguous amount")
+        raise ValueError(f"`{text[:40]}` is not an amount, or is ambiguous")
     return amount_in(Decimal(minus + inner + plain), currency)
 
 
@@ -151,7 +151,7 @@ def written_number(text: str, what: str = "a number") -> str:
         return text
     if _GROUPED_SUM.fullmatch(text):
         return text.replace(",", "")
-    raise ValueError(f"`{text[:40]}` cannot be read unambiguously as {what}")
+    raise ValueError(f"`{text[:40]}` is not {what}, or is ambiguous")
 
 
 _TRUE = frozenset({"true", "yes", "y", "1"})

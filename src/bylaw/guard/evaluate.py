@@ -260,7 +260,8 @@ def reason_of(error: Exception) -> str:
         case RecursionError() | MemoryError():
             return "values are nested too deeply"
         case TypeError() if (kinds := _UNLIKE.search(str(error))) is not None:
-            return f"cannot combine or compare {_KINDS.get(kinds[1], kinds[1])} with {_KINDS.get(kinds[2], kinds[2])}"
+            verb = "compare" if "between" in str(error) else "combine"
+            return f"cannot {verb} {_KINDS.get(kinds[1], kinds[1])} with {_KINDS.get(kinds[2], kinds[2])}"
         case _:
             text = " ".join(str(error).split())[:200]
             return text[:1].lower() + text[1:] or type(error).__name__
