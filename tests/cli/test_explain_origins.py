@@ -59,10 +59,10 @@ def test_explain_and_report_say_where_each_value_came_from(tmp_path: Path) -> No
     assert (amount["argument"], amount["source"]) == ("amount", "user")
     told = " ".join(runner.invoke(app, ["explain", str(out), "ann"]).output.split())
     assert "`account`: content: a result of `read_mail` at step 2, inside a text" in told
-    assert "`amount`: the user said it at step 0" in told
+    assert "`amount`: said by the user at step 0" in told
     page = runner.invoke(app, ["report", str(out)])
     assert page.exit_code == 0, page.output
-    assert "a result of `read_mail`, within a text" in (out / "report.html").read_text()
+    assert "a result of `read_mail`, inside a text" in (out / "report.html").read_text()
 
 
 def test_words_of_every_source() -> None:

@@ -113,9 +113,9 @@ def test_what_cannot_be_is_an_error_and_loses_nothing(shop: Pack) -> None:
     with pytest.raises(BylawError, match="can still be refused"):
         conversation.refuse()
     conversation.call("refund", {"order_id": "7"}, id="x")
-    with pytest.raises(BylawError, match="still waits"):
+    with pytest.raises(BylawError, match="still waiting"):
         conversation.call("refund", {"order_id": "7"}, id="x")
-    with pytest.raises(BylawError, match="no call `y` waits"):
+    with pytest.raises(BylawError, match="no call `y` is waiting"):
         conversation.result("refunded", id="y")
     with pytest.raises(BylawError, match="message 0 is a `int`"):
         conversation.messages([7])

@@ -122,7 +122,7 @@ def test_a_yes_that_comes_after_another_message_is_said_to_be_late(session: Live
     session.user("Yes")
     again = session.decide("refund", REFUND)
     assert not again.allowed
-    assert "another message came between the card and the user's answer" in again.feedback
+    assert "another message came between the card and the answer" in again.feedback
 
 
 def test_after_two_answers_in_vain_the_agent_is_told_the_way_out(session: LiveSession) -> None:
