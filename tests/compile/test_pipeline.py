@@ -12,6 +12,7 @@ from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
 from bylaw.compile.guards import replaced_numbers
 from bylaw.compile.pipeline import CompileError, compile_pack
+from bylaw.compile.span import Draft
 from bylaw.compile.things import Things
 from bylaw.errors import PackError
 from bylaw.llm import Answer, Request
@@ -395,4 +396,4 @@ def test_a_guard_with_another_number_than_its_sentence_is_none_although_it_passe
     ],
 )
 def test_numbers_that_stand_in_place_of_others(sentence: str, code: str, cases: str, replaced: list[str]) -> None:
-    assert replaced_numbers([sentence], "", code, cases)[0] == replaced
+    assert replaced_numbers(Draft("limit", sentence, quotes=(sentence,)), "", code, cases)[0] == replaced

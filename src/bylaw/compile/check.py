@@ -1,13 +1,14 @@
 """The compiled check of one policy, the cases it passes, and questions for a reviewer."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
 from bylaw.compile.desk import Desk, json_prompt
+from bylaw.errors import BylawError
 from bylaw.scan.written import dump
 
 
@@ -43,6 +44,16 @@ class Check(Struct, frozen=True):
     """The number of inputs on which two generations differed."""
     shown: str = ""
     """The digest of all text in the check's questions. If it is unchanged, the check stays."""
+
+
+def settled(policy: str, settle: Callable[[], Check | None]) -> Check | None:
+    """Return a policy's check. An unexpected error in generated code is this policy's fault and ends no compile."""
+    try:
+        return settle()
+    except BylawError:
+        raise
+    except Exception as error:
+        return Check(policy, failed=f"its check cannot be tried: {type(error).__name__}: {str(error)[:200]}")
 
 
 class Ruling(Struct, frozen=True):

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.errors import BylawError
 from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
 from bylaw.llm.chat import ChatError, bare_json, schema_of, unfenced
 from bylaw.llm.chat import render as render_file
@@ -208,10 +209,13 @@ class Prompt(Struct, Generic[Data], frozen=True):
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
         """Return an answer's result and faults."""
         try:
-            data = self.read(text)
+            return judge(self.read(text))
         except Unreadable as error:
             return empty, [str(error)]
-        return judge(data)
+        except (BylawError, Unanswered):
+            raise
+        except Exception as error:
+            return empty, [f"{FAULTY}not usable: {type(error).__name__}: {str(error)[:200]}"]
 
 
 def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder: Path = _FOLDER) -> Prompt[Data]:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, cases_answer, fault_text, told_whole
-from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
+from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled, settled
 from bylaw.compile.context import bound_tools_text, code_notes, other_tools_text, things_text
 from bylaw.compile.desk import FAULTY, Desk, Prompt, Unanswered, Unreadable, grouped, render, stage
 from bylaw.compile.inputs import ADVICE, WORLDS, Gap, Trial, complaint, gaps, tried, variants
@@ -39,22 +39,27 @@ _NUMBER = re.compile(r"(?<![\w.])\$?(\d+(?:,\d{3})*(?:\.\d+)?)(?!\w)")
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
-def unused_numbers(quotes: Iterable[str], code: str) -> list[str]:
-    """Return the quotes' numbers, in digits, that the code lacks."""
-    used = _used(code)
-    named = (found for quote in quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
-    return list(dict.fromkeys(each for each in named if _decimal(each) not in used))
+def unused_numbers(draft: Draft, code: str) -> list[str]:
+    """Return the policy's numbers, in digits, that the code lacks.
+
+    A sentence may state several policies, or stand in a table, so its numbers count only if the definition or
+    description repeats them.
+    """
+    elsewhere = _used(code)
+    own = _numbers(draft.definition, draft.description)
+    named = (found for quote in draft.quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
+    return list(dict.fromkeys(each for each in named if _decimal(each) in own - elsewhere))
 
 
-def replaced_numbers(quotes: Sequence[str], others: str, code: str, cases: str) -> tuple[list[str], list[str]]:
-    """Return the quotes' numbers that code and cases lack, and the numbers that the code uses instead.
+def replaced_numbers(draft: Draft, general: str, code: str, cases: str) -> tuple[list[str], list[str]]:
+    """Return the policy's numbers that code and cases lack, and the numbers that the code uses instead.
 
-    Both lists are empty if either is. A number is no replacement if `others` contain it, if it is 0, 1 or 2, or if it
-    is the same in other units (a week and 7 days, 10 % and 0.1).
+    Both lists are empty if either is. A number is no replacement if the policy or general advice contains it, if it is
+    0, 1 or 2, or if it is the same in other units (a week and 7 days, 10 % and 0.1).
     """
     tried = {_decimal(found) for found in _NUMBER.findall(cases)}
-    missing = [each for each in unused_numbers(quotes, code) if _decimal(each) not in tried]
-    named = {_decimal(found) for text in (*quotes, others) for found in _DIGITS.findall(text)}
+    missing = [each for each in unused_numbers(draft, code) if _decimal(each) not in tried]
+    named = _numbers(*draft.quotes, draft.definition, draft.description, draft.refers, draft.remark, general)
     found = [
         each
         for each in sorted(_used(code) - named)
@@ -73,12 +78,12 @@ def _is_another_unit(one: Decimal, other: Decimal) -> bool:
 
 
 def _used(code: str) -> set[Decimal]:
-    return {
-        Decimal(found)
-        for node in ast.walk(parse_python(code))
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str)
-        for found in _DIGITS.findall(str(node.value))
-    }
+    nodes = (node for node in ast.walk(parse_python(code)) if isinstance(node, ast.Constant))
+    return _numbers(*(str(node.value) for node in nodes if isinstance(node.value, int | float | str)))
+
+
+def _numbers(*texts: str) -> set[Decimal]:
+    return {_decimal(found) for text in texts for found in (*_NUMBER.findall(text), *_DIGITS.findall(text))}
 
 
 def _decimal(text: str) -> Decimal:
@@ -265,7 +270,8 @@ def write_guards(
     for group in grouped([each for each in bound if each.draft.id not in checks], TOGETHER):
         answers = _ask(desk, bench, group, general)
         for brief in group:
-            check = _settle(desk, bench, brief, *answers) if answers is not None else None
+            settle = partial(_settle, desk, bench, brief, *answers) if answers is not None else None
+            check = settled(brief.draft.id, settle) if settle is not None else None
             made = replace(check, shown=brief.digest) if check is not None else None
             checks[brief.draft.id] = made or Check(brief.draft.id, failed=UNANSWERED)
     return checks
@@ -341,9 +347,6 @@ def _settle(
         questions.append(Question("one generation says that it cannot be checked", "; ".join(said)))
     elif len(sound) < len(written):
         questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
-    if missing := unused_numbers(brief.draft.quotes, code):
-        text = f"the sentences name {', '.join(missing)}, which the guard does not use"
-        questions.append(Question("numbers of the sentences", text))
     if complaints:
         return Check(
             name,
@@ -352,6 +355,9 @@ def _settle(
             failed=f"no guard passes its cases after {repairs} repairs: {complaints[0]}",
             repairs=repairs,
         )
+    if missing := unused_numbers(brief.draft, code):
+        text = f"the sentences name {', '.join(missing)}, which the guard does not use"
+        questions.append(Question("numbers of the sentences", text))
     guard, _ = bench.guard(brief.policy, code)
     return Check(
         name,
@@ -515,9 +521,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
     guard, wrong = bench.guard(policy, code)
     if guard is None:
         return wrong
-    draft = brief.draft
-    others = f"{draft.definition} {draft.description} {draft.refers} {draft.remark} {brief.general}"
-    missing, instead = replaced_numbers(brief.draft.quotes, others, code, str(cases))
+    missing, instead = replaced_numbers(brief.draft, brief.general, code, str(cases))
     if missing:
         wrong.append(
             f"the sentences name {', '.join(missing)}, which it does not use; it uses {', '.join(instead)}, which they"

@@ -45,6 +45,7 @@ _LENGTHS = (0, 1, 1, 2, 2, 3)
 _LISTED_SHARE = 0.7
 _UNLIKE_SHARE = 0.15
 _CENT = Decimal("0.01")
+_LARGEST = 10**15
 
 
 class Pool(Struct, frozen=True):
@@ -67,6 +68,11 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
     words: set[str] = set()
     read_as: dict[str, str] = {}
     inner_as: dict[str, str] = {}
+
+    def add_day(day: date, step: int) -> None:
+        with suppress(OverflowError):
+            days.add(day + timedelta(days=step))
+
     for node in (node for code in codes for node in _decisive(parse_python(code))):
         match node:
             case ast.Constant(value=bool()):
@@ -74,18 +80,20 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
             case ast.Constant(value=int(number)):
                 numbers |= {number - 1, number, number + 1}
                 money |= {Decimal(number) - _CENT, Decimal(number), Decimal(number) + _CENT}
-                with suppress(OverflowError):
-                    for signed, step in ((sign * number, step) for sign in (1, -1) for step in (-1, 0, 1)):
-                        days.add(now.date() + timedelta(days=signed + step))
+                for signed, step in ((sign * number, step) for sign in (1, -1) for step in (-1, 0, 1)):
+                    add_day(now.date(), signed + step)
+                    with suppress(OverflowError):
                         times |= {now + timedelta(hours=hours, minutes=step) for hours in (signed, 24 * signed)}
             case ast.Constant(value=str(text)):
                 with suppress(ValueError):
                     day = date.fromisoformat(text)
-                    days |= {day + timedelta(days=step) for step in (-1, 0, 1)}
+                    for step in (-1, 0, 1):
+                        add_day(day, step)
                     continue
                 with suppress(InvalidOperation):
                     amount = Decimal(text)
-                    money |= {amount - _CENT, amount, amount + _CENT}
+                    if amount.is_finite() and abs(amount) < _LARGEST:
+                        money |= {amount - _CENT, amount, amount + _CENT}
                     continue
                 words.add(text)
             case ast.Call(func=ast.Name(id=("money" | "date" | "time") as kind), args=[argument, *_]):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.bench import Bench, Case, cases_answer, fault_text
-from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
+from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled, settled
 from bylaw.compile.context import bound_tools_text, catalogue_text
 from bylaw.compile.desk import Desk, Prompt, Unanswered, grouped, sent_back, stage, yaml_answer
 from bylaw.compile.extract import Draft
@@ -64,7 +64,8 @@ def write_rules(
         shown = {"general": general, "tools": catalogue_text(bench.cards, policies_shown), "policies": policies_shown}
         answers = _ask(desk, bench, [_policy(draft) for draft in group], shown)
         for draft in group:
-            check = _settle(desk, bench, draft, *answers, shown) if answers is not None else None
+            settle = partial(_settle, desk, bench, draft, *answers, shown) if answers is not None else None
+            check = settled(draft.id, settle) if settle is not None else None
             made = replace(check, shown=digests[draft.id]) if check is not None else None
             checks[draft.id] = made or Check(draft.id, failed=UNANSWERED)
     return checks

@@ -248,7 +248,15 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
         return nothing, [_fault("the file is nested too deeply", file, 1, "write it flatter")]
     except (ValueError, OverflowError) as error:
         return nothing, [SyntaxFault(f"not Python: {error}", place=f"{file}:1", hint="correct the syntax")]
+    for node in parts_of(tree) if "\\" in text else ():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_encodable(node.value):
+            return nothing, [_fault("a text has half a character", file, node.lineno, "write the character itself")]
     return tree, [] if text.isascii() else list(_foreign_names(text, file))
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a text has no lone surrogate, which an escape such as `\\ud800` can write."""
+    return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _mend(error: SyntaxError) -> str:
