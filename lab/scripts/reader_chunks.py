@@ -55,6 +55,13 @@ def schema_of(body: dict[str, Any]) -> dict[str, Any]:
     return body.get("response_format", {}).get("json_schema", {})
 
 
+def turns_of(body: dict[str, Any]) -> str:
+    """All turns after the instructions: the question, and for a correction the rejected answer and its faults."""
+    names = {"assistant": "**Your earlier answer:**\n\n", "user": "**What is wrong with it:**\n\n"}
+    first, *later = body["messages"][1:]
+    return "\n\n".join([first["content"], *(names[each["role"]] + each["content"] for each in later)])
+
+
 def write_chunks(folder: Path, size: int, seed: int) -> None:
     """Write chunks for the questions that are in no chunk yet."""
     gather(folder)
@@ -80,7 +87,7 @@ def write_chunks(folder: Path, size: int, seed: int) -> None:
             text = INSTRUCTIONS.format(system=body["messages"][0]["content"], home=home, schema=told)
             (home / "instructions.md").write_text(text, encoding="utf-8")
         for number, start in enumerate(range(0, len(new), size), start=len(chunks) + 1):
-            parts = (f"# {key}\n\n{body['messages'][1]['content']}\n" for key, body in new[start : start + size])
+            parts = (f"# {key}\n\n{turns_of(body)}\n" for key, body in new[start : start + size])
             (home / f"chunk-{number:02}.md").write_text("\n---\n\n".join(parts), encoding="utf-8")
         print(f"{home}: {len(new)} questions in {-(-len(new) // size)} new chunks")
 
