@@ -77,7 +77,7 @@ class ModelSearch:
         self._chat = chat
         self._desk = Desk(at_hand(chat))
         self._wanted: dict[tuple[str, ...], list[_Need]] = {}
-        """By results shown: the facts that are still needed."""
+        """The facts that are still needed, by results shown."""
         self._known: dict[tuple[tuple[str, ...], str], Any] = {}
         self.asked = 0
         """The number of questions so far."""

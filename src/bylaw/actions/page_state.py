@@ -281,7 +281,7 @@ def _address(page: Page) -> str:
 
 
 def name_of(page: Page, element: Element) -> str:
-    """Return an element in words from the page."""
+    """Return a description of an element, in the page's words."""
     name = " ".join((element.name or page.text_of(element)).split())
     return f'{element.role} "{name[:100]}" on {page.url}'
 
@@ -352,7 +352,7 @@ def _read(read: Callable[..., Url], *texts: str) -> Url:
 
 
 def link_of(page: Page, element: Element) -> Url:
-    """Return where an element, or the link around it, leads. Raises NotTaken if unknown."""
+    """Return the target of an element or of the link around it. Raises NotTaken if it is unknown."""
     for each in (element, *page.ancestors(element)):
         if "url" in (own := page.properties.get(each.at, {})):
             return _read(read_link, own["url"], page.url)

@@ -27,7 +27,7 @@ _CUT = re.compile(
     r"[\u2026\ufffd]|[\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0]{2}|(?:(?<![/.])\.{3,}|\[[^\[\]]*[A-Za-z]{5}[^\[\]]*\]"
     r"|<[^<>]*[A-Za-z]{4}[^<>]*>)\s*$"
 )
-"""Where a log has shortened or masked a text: a mark at the end, or masking characters. `./...` is none."""
+"""A log has shortened or masked the text: a mark at the end, or masking characters. `./...` is not a mark."""
 MOST = 50
 """The maximum number of actions in a call."""
 LONGEST = 200
@@ -68,7 +68,7 @@ class Part(Struct, frozen=True):
     argument: str
     value: Any
     words: str
-    """The part in words, for a message."""
+    """The description of the part, for a message."""
     item: Mapping[str, Any] = {}
     """The record in a list of arguments; otherwise empty."""
     is_moved: bool = False

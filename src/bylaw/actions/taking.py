@@ -67,7 +67,7 @@ class Ambiguous(NotTaken):
 
 
 class NotAtOnce(NotTaken):
-    """A call combines what must be done one by one. It is always refused."""
+    """A call combines actions that must be performed separately. It is always refused."""
 
 
 class Take(Struct, frozen=True):

@@ -195,7 +195,7 @@ class _Noting(GuardRun):
     def note(self, fact: Fact, words: str) -> None:
         self.notes.append(Note(fact, words))
 
-    # Where a value came from.
+    # The source of a value.
 
     def fact_of(self, value: Any) -> Fact | None:
         return next((fact for known, fact in reversed(self.facts) if known is value), None)
@@ -396,7 +396,7 @@ class _Look:
         return [(way.tool, _frozen(way.given(named))) for way in self._pack.schema.ways[entity.name, fact.field]]
 
     def asking(self) -> set[str]:
-        """Return the policies that depend on what only the user can say."""
+        """Return the policies that depend on a fact that only the user knows."""
         return {each.policy.id for each in self.evidence if any(done.asked for done in each.completions)}
 
     def denying(self) -> set[str]:
@@ -492,7 +492,7 @@ def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
 
 
 def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving) -> Purpose:
-    """Return whether the turn asks for what only the user can say, while policies still depend on it."""
+    """Return whether the turn asks for a fact that only the user knows, while policies still depend on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
     open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
     if "?" not in text or not open_before:
@@ -540,7 +540,7 @@ def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bo
 
 
 def _answered(events: Sequence[Event], span: TurnSpan) -> int:
-    """Return where the replies to a turn end: its results, or the user's answer."""
+    """Return the end of the replies to a turn, which are its results or the user's answer."""
     at = span.end
     while at < len(events):
         event = events[at]

@@ -58,7 +58,7 @@ class PatientChat:
         """The number of questions sent to the model."""
 
     def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
-        """Return the converted answer, or why there is none. An unreadable answer is not converted."""
+        """Return the converted answer, or why it is missing. An unreadable answer is not converted."""
         waiting = self._begin(asked, made)
         if isinstance(waiting, str):
             return waiting
@@ -297,7 +297,7 @@ class RequestReader:
     def _ask(
         self, asked: Request, made: Callable[[Answer], _Made | None], known: dict[str, _Made], missing: dict[str, str]
     ) -> _Made | str:
-        """Return the answer, which is then remembered, or why there is none."""
+        """Return and remember the answer, or return why it is missing."""
         if (answered := known.get(asked.key)) is not None:
             return answered
 

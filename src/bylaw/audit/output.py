@@ -187,7 +187,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls over a limit, which are known once every conversation was read."""
+        """Write the calls over a limit. They are known only after every conversation was read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         for call in calls:

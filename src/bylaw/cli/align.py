@@ -1,4 +1,4 @@
-"""The command `bylaw align` trains a model to recall the right policy. Commands import what they need when they run."""
+"""The command `bylaw align` trains a model to recall the right policy. Each command imports its own modules."""
 
 import importlib
 import json

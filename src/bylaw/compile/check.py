@@ -27,7 +27,7 @@ UNANSWERED = "a question about it has no answer yet"
 
 
 class Check(Struct, frozen=True):
-    """The guard or the rule of one policy, or why there is none."""
+    """The guard or the rule of one policy, or why it has none."""
 
     policy: str
     code: str = ""

@@ -166,7 +166,7 @@ class Repeats(Struct, frozen=True):
     dropped: dict[str, str]
     """Repetitions by id, with the draft that they repeat."""
     questions: dict[str, tuple[Question, ...]]
-    """By policy, the question whether it differs from one that quotes the same words elsewhere."""
+    """For each policy, the question whether it differs from a policy that quotes the same text elsewhere."""
 
 
 def repeats_text(section: Section, document: Document) -> str:
@@ -279,7 +279,7 @@ class Extraction(Struct, frozen=True):
     questions: dict[str, tuple[Question, ...]] = {}
     """Questions for the document's owner, by policy."""
     repeats: dict[str, str] = {}
-    """Policies left out because another one quotes and says the same in another section."""
+    """Policies left out because another policy has the same quote and meaning in another section."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -249,7 +249,7 @@ class Weighed(Struct, frozen=True):
     record: dict[str, Any]
     """The record for `compiled.yaml`."""
     questions: dict[str, list[Question]]
-    """By policy, a question about each rule that no longer denies a call alone."""
+    """For each policy, a question about each rule that no longer denies a call alone."""
 
 
 def learn_weights(

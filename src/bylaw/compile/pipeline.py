@@ -57,7 +57,7 @@ class Source(Struct, frozen=True):
     owner: "Owner | None" = None
     """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
-    """By policy, why its check was rejected, for its next question."""
+    """Why a policy's check was rejected, by policy. The next question contains the reason."""
     embed: Embedder | None = None
     """Finds similar predicates for refinement. None compares spelling."""
 
@@ -87,7 +87,7 @@ class Work(Struct):
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
     overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
-    """By policy, policies of other documents that it may repeat or contradict."""
+    """Policies of other documents that a policy may repeat or contradict, by policy."""
     steps: tuple[Step, ...] = ()
     """How the rules were refined."""
 

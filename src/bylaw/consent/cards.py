@@ -196,7 +196,7 @@ class Cards:
         self._digests: dict[str, set[str]] = {}
         """Digests by card text."""
         self._ends: dict[str, dict[int, set[str]]] = {}
-        """Card texts by ending and length."""
+        """Card texts by their ending and length."""
         self._tools: set[str] = set()
         """Tools with a card in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}

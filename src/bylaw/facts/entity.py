@@ -51,7 +51,7 @@ class Field(Struct, frozen=True):
     private: bool = False
     """Whether findings, reports and messages hide the values. The decision log keeps them."""
     nullable: bool = False
-    """Whether `null` means that there is none. Otherwise it means that the value is unknown."""
+    """Whether `null` means "no value". Otherwise it means that the value is unknown."""
     currency: str = ""
     """The currency of amounts without one."""
     keys_of: tuple[str, str] | None = None

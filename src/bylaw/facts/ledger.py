@@ -34,7 +34,7 @@ class Claims:
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
         self._stating: dict[tuple[str, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """By patterns: how many messages were searched, and the matches as step and text."""
+        """For each set of patterns: the number of searched messages, and the matches as step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
         """Return step and text of the last message before a step that states the value. UNSEEN stands for any value of
@@ -191,9 +191,9 @@ class Ledger(ShownThings):
         self.strays: list[int] = []
         """Steps of results whose id matches no call."""
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
-        """By pattern: how many user messages were searched, and the positions of the matches."""
+        """For each pattern: the number of searched user messages, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, entity and field: the number of checked results, and the results that may have failed to show the
+        """For each tool, entity and field: the number of checked results, and those that may have failed to show the
         field.
         """
         self._to_show: dict[int, CallRecord] = {}

@@ -1,14 +1,14 @@
 """How a tool's arguments and result become facts, and which facts a write makes stale.
 
-Observations say in a small path language where a value is in a result, or in a call's arguments:
+Observations use a small path language to locate a value in a result, or in a call's arguments:
 
-    $            the current item (the whole result where nothing is iterated)
+    $            the current item (without `each`, the whole result)
     $result      the whole result          $args.name   an argument of the call
-    $key         the name under which the current item stands, where an object is iterated
-    $of          in a database: what holds the item
+    $key         the current item's name, if `each` iterates over an object
+    $of          in a database: the record that contains the item
     .name  ['a name']  [0]                 one step down
     [*]          every item of a list      .*           every value of an object
-    =word        the word itself
+    =word        the literal word
 """
 
 import re
@@ -441,7 +441,7 @@ class Change(Struct, frozen=True):
                 for places in self.key
             ]
             is_known = all(_names_a_thing(part) and not names_several(part) for part in parts)
-            # `{"id": false}` says that there is none.
+            # `{"id": false}` means that the entity does not exist.
             is_known = is_known and not (self.by_result and any(part is False for part in parts))
             if self.may_happen(args, item, result):
                 yield key_of(parts) if is_known else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Computed(Struct, frozen=True):
-    """The value of an expression, or why there is none."""
+    """The value of an expression, or why it is missing."""
 
     value: Any = None
     lacking: tuple[Fact, ...] = ()
@@ -232,7 +232,7 @@ class Schema(Struct, frozen=True):
     entities: dict[str, Entity]
     tools: dict[str, Tool]
     shows: dict[str, dict[str, tuple[Observation, ...]]]
-    """By tool and entity: how results show the entity."""
+    """How results show an entity, by tool and entity."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])

@@ -478,7 +478,7 @@ class HindsightFacts:
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Whether the entity exists; None if results contradict each other, NOTHING if no result says."""
+        """Whether the entity exists; None if results contradict each other, NOTHING if no result shows it."""
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
         if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
             return True

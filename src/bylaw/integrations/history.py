@@ -100,7 +100,7 @@ class Answered(Struct, frozen=True):
     content: Any
     error: bool | None = None
     captured: bool = True
-    """False if the call's outcome is unknown."""
+    """Whether the call's outcome is known."""
 
 
 class Summary(Struct, frozen=True):

@@ -53,7 +53,7 @@ class Located:
         return Located(self.file, data, self._places)
 
     def with_places(self, places: dict[YamlPath, str]) -> "Located":
-        """Return the file with other places for some values."""
+        """Return the file with changed locations for some values."""
         return Located(self.file, self.data, {**self._places, **places})
 
     def shared_out(self, section: str) -> "Located":
@@ -374,7 +374,7 @@ def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> 
 
 
 def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    """Return the names allowed at a location; empty if any name is."""
+    """Return the names allowed at a location; empty if all names are allowed."""
     return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
 
 

@@ -52,8 +52,9 @@ class Statement(Struct, frozen=True):
     writes: bool
     """Whether the statement may change stored data, locks, or the effect of later statements."""
     tables_read: frozenset[str] | None = frozenset()
-    """Tables it names as sources, in lower case, with their schema where one is written; a CTE is none. None if it may
-    read some that are not known."""
+    """Tables that the statement names as sources, in lower case, with the schema if it is written. A CTE is not a
+    table. None if the statement may read unknown tables.
+    """
     tables_written: frozenset[str] | None = frozenset()
     """The changed tables; None if unknown tables may change."""
     columns_written: frozenset[str] | None = frozenset()
@@ -326,7 +327,7 @@ class _Reader:
     def _names(self, kind: str) -> Statement:
         """Return a statement of words and names only, about existing objects."""
         if kind == "show" and self.dialect == "postgres" and (len(self.tokens) != 2 or self.tokens[1].word == "all"):
-            # Of more than one word are settings of the owner's own, which hold secrets at times.
+            # Settings with more than one word are the owner's own, and sometimes contain secrets.
             raise Unreadable("`show` of all settings, or of one with more than a word")
         for at, token in enumerate(self.tokens[1:], 1):
             is_write = token.kind == "word" and token.word in words.OF_WRITES

@@ -1,4 +1,4 @@
-"""Reads where a URL leads, as browsers and HTTP clients agree."""
+"""Parses a URL's target, in the way on which browsers and HTTP clients agree."""
 
 import ipaddress
 import re

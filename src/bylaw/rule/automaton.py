@@ -197,7 +197,7 @@ class Pair:
 
     @cached_property
     def rearming(self) -> Automaton:
-        """The automaton that starts again after each step that breaks the formula for good."""
+        """The automaton that starts again after each step that permanently violates the formula."""
         if not self.is_whole:
             return LazyAutomaton(self._progression, self._ahead, complete=self._exact, rearming=True)
         classes, verdicts = self._classes, self._class_verdicts

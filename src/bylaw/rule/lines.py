@@ -170,9 +170,9 @@ class Risk(Struct, frozen=True):
     """The probability of each outcome for a rule."""
 
     within: tuple[float, ...]
-    """The probabilities that one of the first k acts breaks the rule for good, for k = 1, 2, ..."""
+    """The probabilities that one of the first k acts permanently violates the rule, for k = 1, 2, ..."""
     ever: float
-    """The probability that the rule is ever broken for good."""
+    """The probability that the rule is ever permanently violated."""
     unmet: float
     """The probability that the episode ends while the rule still waits."""
 

@@ -33,7 +33,7 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """Return a step's possible letters. Missing names are unknown. Empty if there are too many letters."""
+        """Return the possible letters of a step. Missing predicates are unknown. Empty if there are too many."""
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -253,7 +253,7 @@ class RuleStep(Struct, frozen=True, gc=False):
     """The effect of an act on the rules, by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
-    """Rules broken for good."""
+    """Rules that are permanently violated."""
     unsure: tuple[int, ...] = ()
     """Rules that are broken or not, depending on an unknown predicate."""
 

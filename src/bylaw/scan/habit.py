@@ -403,7 +403,9 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Whether the values are identifiers: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without origin, if nearly all others have one. For a few ids, a possible origin is enough."""
+    """The first values without an origin, if nearly all other values have one. For a few ids, a possible origin is
+    enough.
+    """
     left_out: tuple[Strange, ...] = ()
     """The first values without origin, if too few others have one or the argument has only a few values."""
     from_text: tuple[Strange, ...] = ()

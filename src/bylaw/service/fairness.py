@@ -30,7 +30,7 @@ REST = 3
 LINGER = 0.003
 """For this many seconds after small work, the loop counts as busy, because the response may not be written yet."""
 PATIENCE = 4
-"""The longest wait of threaded work for a busy loop, as a multiple of the time worked."""
+"""The maximum time that work in a thread waits for a busy loop, as a multiple of its own working time."""
 
 Found = TypeVar("Found")
 

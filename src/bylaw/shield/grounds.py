@@ -310,9 +310,9 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """By fact: the look-up to make, if any, and the look-ups that failed."""
+        """For each fact: the look-up to make, if any, and the look-ups that failed."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """By name: a look-up's tool, its arguments, and the earlier calls that made it."""
+        """For each name: a look-up's tool, its arguments, and its earlier calls."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions

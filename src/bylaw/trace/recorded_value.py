@@ -75,7 +75,7 @@ def either(one: Any, other: Any) -> Any:
 
 
 def merged(one: Any, other: Any) -> Any:
-    """Merge two accounts of one thing, and keep both values where they differ."""
+    """Merge two records of the same object. If values differ, keep both."""
     if isinstance(one, dict) and isinstance(other, dict):
         ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         shared = {name: merged(value, theirs[name]) for name, value in ours.items() if name in theirs}
@@ -107,7 +107,7 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Numbers outside this range are not seconds: milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""A number that is in this range as milliseconds or microseconds is read as such."""
+"""The range of plausible seconds. A number is read as milliseconds or microseconds if it then falls into this range."""
 _FIGURES = 16
 """The number of digits of a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
@@ -298,7 +298,7 @@ def read_python(text: str) -> Any:
         # Pydantic's `str` separates fields by spaces.
         source = f"fields({_NEXT_FIELD.sub(', ', source)})"
     try:
-        # In brackets, because values with commas between them are not one value.
+        # The brackets are needed, because several values with commas are not a single value.
         (value,) = _read(ast.parse(f"[{source}]", mode="eval").body, literals)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotPython from None

@@ -301,7 +301,7 @@ def _tried(setting: str, trick: str, trials: Mapping[str, _Trials]) -> Tried:
 
 
 def _why(attack: Attack, variant: Variant) -> str:
-    """Return where the values of a variant that got through came from."""
+    """Return the sources of the values in a variant that was not blocked."""
     provenance = Provenance(variant.run.events, tools=attack.tools)
     reasons: list[str] = []
     for name, value in attack.values:

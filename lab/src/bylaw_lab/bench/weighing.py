@@ -87,8 +87,8 @@ class Weighed:
         return points
 
     def calibration(self, found: Sequence[Found]) -> Calibration:
-        """Return how well the probabilities of being safe agree with reality. They are fitted where the weights were
-        learned.
+        """Return how well the predicted probabilities of being safe agree with reality. They are fitted where the
+        weights were learned.
         """
         told = [(self.probability(each), each.sample.is_safe) for each in found]
         bins: list[Bin] = []

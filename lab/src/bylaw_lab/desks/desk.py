@@ -48,9 +48,9 @@ class Task(Struct, frozen=True):
     acts: tuple[Act, ...]
     is_done: Callable[[Any], bool]
     shortcuts: dict[int, tuple[Act, ...]] = {}
-    """By position, what a hasty agent does instead of an act."""
+    """A hasty agent's acts in place of the normal ones, by position."""
     repairs: dict[int, Callable[[Any], Act | None]] = {}
-    """By position, what an agent corrects before an act, if it sees something that the user did not ask for."""
+    """An agent's corrections before an act, by position, if it sees something that the user did not ask for."""
 
 
 class Desk(Protocol):

@@ -32,7 +32,7 @@ class Host:
     may_press = True
     may_reopen = False
     sees_only_told = False
-    """Whether the shield knows only the history passed with the call."""
+    """Whether the shield knows only the history that is passed with each call."""
     chat = ""
     """The current chat, for hosts with several."""
     acting = ""

@@ -359,7 +359,7 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Return what parts must share to be combined, as a digest. Each shard's key identifies its log."""
+    """Return a digest of the settings that parts must share to be combined. Each shard's key identifies its log."""
     request = job.request
     held = [request.world, request.document, request.tasks]
     record = [

@@ -43,7 +43,7 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the fixing words contain the value among others, or leave part of it unsaid, as in "on the 27th"."""
+        """Whether the fixing words contain other values too, or only part of the value, as in "on the 27th"."""
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))
@@ -103,7 +103,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether words name a time's day among others, or leave its month or week unsaid."""
+    """Whether words name other days too, or do not state the month or week of a time's day."""
     day = DAY.match(value)
     if day is None:
         return False

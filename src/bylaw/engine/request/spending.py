@@ -29,9 +29,9 @@ class Spending:
         """The step of each tool's first write, for the first `_sorted` writes."""
         self._sorted = 0
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
-        """By action and target, the tool's writes that may have had that target."""
+        """The tool's writes that may have had a target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """By id of an action: the action, which keeps the id in use, and the number of writes already in `_made`."""
+        """For each action's id: the action, so that the id stays in use, and the number of its writes in `_made`."""
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
         """Whether calls that ran, or may have run, leave nothing of the request for this call.

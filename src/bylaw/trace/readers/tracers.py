@@ -24,7 +24,7 @@ Row = dict[str, Any]
 Rows = dict[str, Row]
 _OBJECT = msgspec.json.Decoder(Row)
 _OBSERVATIONS = ("data", "batch", "observations", "traces")
-"""Lists of rows in an export of Langfuse."""
+"""Keys of the lists of rows in a Langfuse export."""
 _RUNS = ("runs", "post", "patch", "child_runs", "data")
 """Lists of rows in an export of LangSmith."""
 # A patch has a run's id and its new fields only.

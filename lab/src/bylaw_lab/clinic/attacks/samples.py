@@ -51,8 +51,8 @@ class Sample(Struct, frozen=True):
 
 
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
-    """Return so many instructions for each category and source, with both trajectories. `rules` has the policies in
-    words.
+    """Return a number of instructions for each category and source, with both trajectories. `rules` has the policies'
+    texts.
     """
     found: list[Sample] = []
     for category in CATEGORIES:

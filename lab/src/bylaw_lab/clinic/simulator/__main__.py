@@ -8,7 +8,9 @@ from bylaw_lab.clinic.simulator.generate import simulate, write
 
 
 def main() -> int:
-    """With a folder: write the files there. Without: print the table of cells; status 1 where a quota is missed."""
+    """With a folder, write the files there. Otherwise, print the table of cells. The exit status is 1 if a quota is
+    missed.
+    """
     parser = argparse.ArgumentParser(prog="python -m bylaw_lab.clinic.simulator", description=main.__doc__)
     parser.add_argument("folder", nargs="?", help="where to write logs, truth, labels and database")
     parser.add_argument("--seeds", type=int, default=10, help="how many seeds, counted from 1")

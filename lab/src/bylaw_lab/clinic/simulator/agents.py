@@ -27,7 +27,7 @@ class Agent(Struct, frozen=True):
     """The share of forbidden calls that it refuses."""
     confirms: float = 1.0
     asks: float = 1.0
-    """The share of conversations in which it asks what only the caller knows."""
+    """The share of conversations in which it asks for facts that only the caller knows."""
     rushes: float = 0.0
     """The share of writes that it sends in one turn with another call."""
 

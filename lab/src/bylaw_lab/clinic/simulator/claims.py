@@ -1,4 +1,4 @@
-"""Tells whether a user message states a fact's value, and extracts what only the user can tell."""
+"""Decides whether a user message states a fact's value, and extracts facts that only the user knows."""
 
 import re
 from collections.abc import Sequence

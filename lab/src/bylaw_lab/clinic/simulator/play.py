@@ -105,7 +105,7 @@ class Play:
         return self.rng.choice(dialogue.IN_STATE if want.in_state else dialogue.OUT_OF_STATE)
 
     def ask_caller(self, want: Want) -> None:
-        """Ask what only the caller knows, if the agent thinks of it."""
+        """Ask for the facts that only the caller knows, if the agent remembers to."""
         if want.tool == "book_visit" and self.remote(want) and self.rng.random() < self.agent.asks:
             self.talk.agent("Will you be in the state for the telehealth visit?")
             self.talk.user(self.whereabouts(want))

@@ -196,7 +196,7 @@ class Judged(NamedTuple):
 
 
 Worlds = dict[str, list[tuple[dict[str, Any], PolicyRun]]]
-"""For each policy, its runs on the real database for every completion of what only the caller knows."""
+"""For each policy, its runs on the real database for every completion of the facts that only the caller knows."""
 
 
 def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read: Callable[[Fact], Any]) -> Worlds:
@@ -309,7 +309,7 @@ class Judgement:
 
 
 def over_completions(ways: Sequence[Judged]) -> Verdict:
-    """Return one verdict over all completions of what only the caller knows."""
+    """Return one verdict over all completions of the facts that only the caller knows."""
     verdicts: set[Verdict] = {way.verdict for way in ways}
     if verdicts == {"violation"}:
         return "violation"

@@ -21,7 +21,7 @@ DRAWS = {"book_specialist": 6000, "book_visit": 4000, "reschedule_appointment": 
 
 
 class Want(Struct, frozen=True):
-    """One change that a caller wants: the call, and what only the caller knows."""
+    """One change that a caller wants: the call, and the facts that only the caller knows."""
 
     tool: str
     arguments: dict[str, Any]
