@@ -2,17 +2,19 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.request import Request
 from bylaw.cli.logs import open_logs
-from tests.audit.logs import CAREFUL, HASTY, Shop, record, write_logs
+from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, write_logs
 from tests.audit.sharded import Inline
 from tests.audit.test_update import add, talk
 from tests.command import bylaw
@@ -66,15 +68,42 @@ def test_many_agents_and_days_make_a_file_for_each_day_and_table(shop: Shop) -> 
     assert len(list((out / "tables").rglob("*.parquet"))) <= 5 * 10
 
 
-def test_the_queries_of_the_guide_run(shop: Shop) -> None:
+@pytest.mark.parametrize(
+    ("options", "dated", "kinds"),
+    [
+        ("--format parquet", True, (HASTY, WRONG)),
+        ("--format parquet", False, (CAREFUL,)),
+        ("--format both", True, (HASTY, WRONG)),
+        ("--format parquet --redact", True, (HASTY, WRONG)),
+        ("--update", True, (HASTY, WRONG)),
+        ("--update", False, (CAREFUL,)),
+    ],
+    ids=["tables", "no days, no findings", "tables and lines", "redacted", "nights", "nights without days or findings"],
+)
+def test_the_queries_and_the_python_of_the_docs_run_on_every_kind_of_output(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, options: str, dated: bool, kinds: tuple[Any, ...]
+) -> None:
     pytest.importorskip("duckdb")
-    for day, kind in ((1, "hasty"), (2, "wrong")):
-        add(shop, write_logs(shop.root / f"day-{day}.jsonl", [talk(f"t{day}", kind, day)]), out="out")
-    queries = re.findall(r'^ +bylaw sql out "(.*)"$', GUIDE.read_text(), re.MULTILINE)
-    assert queries
-    for query in queries:
-        done = bylaw(shop.root, "sql", "out", query)
-        assert done.returncode == 0, done.stderr
+    for day in (1, 2):
+        made = [deepcopy(record(*steps, id=f"{n}-{day}")) for n, steps in enumerate(kinds)]
+        for each in made if dated else ():
+            each["messages"][0]["time"] = f"2025-04-0{day}T09:00:00Z"
+        write_logs(shop.root / f"day-{day}.jsonl", made)
+        logs = [f"day-{n}.jsonl" for n in range(1, day + 1)]
+        for out in ("out",) if day == 2 else ("out", "last-week"):
+            done = bylaw(shop.root, "audit", *logs, "--pack", "pack", *options.split(), "--out", out)
+            assert done.returncode == 0, done.stderr
+    commands = re.findall(r"^ +bylaw (sql out .*?)(?: > .*)?$", GUIDE.read_text(), re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        done = bylaw(shop.root, *shlex.split(command))
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    page = (GUIDE.parents[1] / "reference" / "tables.md").read_text()
+    (lines,) = re.findall(r"```python\n(import pyarrow as pa\n.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(shop.root)
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    assert set(names["calls"].column("day").to_pylist()) == ({"2025-04-01", "2025-04-02"} if dated else {None})
 
 
 def test_redaction_is_imported_with_redact_only(shop: Shop) -> None:
