@@ -79,14 +79,20 @@ def _around(page: Page, element: Element) -> list[Any]:
     """
     above = [] if page.is_in_frame(element) else list(page.ancestors(element))
     part = next((each for each in above if each.role in _PARTS), None)
-    inside = page.elements if part is None else (part, *page.descendants(part))
+    start, end = (0, len(page.elements)) if part is None else (part.at, part.at + 1 + len(page.descendants(part)))
     named = [(each.role, each.name) for each in page.ancestors(element) if each.name]
-    return [page.url, element.ref, element.at - inside[0].at, named, list(map(_shown, inside))]
+    return [page.url, element.ref, element.at - start, named, _shown(page)[start:end]]
 
 
-def _shown(element: Element) -> list[Any]:
-    states = [state for state in element.states if state[0] not in _PASSING]
-    return [element.depth, element.role, element.name, element.text, states]
+def _shown(page: Page) -> list[Any]:
+    """Return all that a page shows, by element. Cached per page."""
+    own: Any = page.__dict__
+    if "kept_shown" not in own:
+        own["kept_shown"] = [
+            (each.depth, each.role, each.name, each.text, [state for state in each.states if state[0] not in _PASSING])
+            for each in page.elements
+        ]
+    return own["kept_shown"]
 
 
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
@@ -104,8 +110,7 @@ def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
     try:
         elements = [element for element, _ in named_elements(page, call, state.terms)]
     except NotTaken:
-        shown = [page.url, [_shown(each) for each in page.elements]]
-        return {"address of the page": page.url, "as shown": _fingerprint(shown)}
+        return {"address of the page": page.url, "as shown": _fingerprint([page.url, _shown(page)])}
     names = [name_of(page, each) for each in elements]
     shown = _fingerprint([_around(page, each) for each in elements])
     return {"acts on": names[0] if len(names) == 1 else names, "as shown": shown}
