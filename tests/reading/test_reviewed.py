@@ -473,3 +473,23 @@ def test_a_function_or_operator_may_be_of_the_users_own(text: str) -> None:
 )
 def test_known_functions_and_operators_only_compute(text: str) -> None:
     assert not any(each.writes for each in read_sql(text, "postgres"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wc --files0-from=list", "wc --fi=list", "wc --files0-from=- < list", "du --files0-from=list", "du -X list",
+        "md5sum -c list", "sha256sum --ch list", "shasum -c list", "cksum --check list", "strings @list", "strings *",
+        "hexdump -f list a",
+    ],
+)  # fmt: skip
+def test_a_list_of_files_or_words_in_a_file_may_name_any(text: str) -> None:
+    assert writes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["wc -l src/*.py", "du -sh --max-depth=1 src", "md5sum a b", "shasum -a 256 a", "strings -n 8 a", "hexdump -C a"],
+)  # fmt: skip
+def test_what_only_reads_the_files_of_its_words_is_a_look(text: str) -> None:
+    assert not writes(text)

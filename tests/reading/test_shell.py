@@ -47,7 +47,7 @@ echo "it's" a#b
 grep -rn "foo" --include=*.py .
 diff <(ls a) <(ls b)
 set -euo pipefail; ls
-find src -type f -exec wc -l {} +
+find src -type f -exec head -n 1 {} +
 printf '%s' "$x" $y
 ls | while IFS= read -r f; do echo "$f"; done
 [ $? -eq 0 ]
