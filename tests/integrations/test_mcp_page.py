@@ -31,10 +31,11 @@ pytestmark = [
 ]
 
 KEY = {"bylaw/conversation": "c1"}
-CHECKOUT = """<title>Checkout</title><p id=total>Total: 35.00 EUR</p>
+CHECKOUT = """<title>Checkout</title><header id=clock>Now</header><main><p id=total>Total: 35.00 EUR</p>
 <form action=/placed method=post><button id=place>Place order</button></form>
-<button id=show>Show</button><iframe src=/frame></iframe>
-<script>setInterval(async () => {
+<button id=show>Show</button><iframe src=/frame></iframe></main>
+<script>setInterval(() => clock.textContent = new Date().toISOString(), 10)
+setInterval(async () => {
   const change = await (await fetch('/change')).text()
   if (!change) return
   eval(change)
@@ -70,7 +71,7 @@ def shown(call: show | press_in_frame, facts):
 
 
 class Shop:
-    """A web site whose open page can be changed."""
+    """A web site whose open page has a clock and can be changed."""
 
     def __init__(self) -> None:
         self.changing = ""
@@ -81,7 +82,7 @@ class Shop:
 
         class Answer(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                text = "<title>Page</title><button>Place order</button><button>In frame</button>"
+                text = "<title>Page</title><p>Ours</p><button>Place order</button><button>In frame</button>"
                 if self.path == "/checkout":
                     text = CHECKOUT
                 elif self.path == "/frame2":
