@@ -13,8 +13,10 @@ from bylaw.answering.consent import consent_answer, consent_request, no_question
 from bylaw.answering.history import EXAMPLES, SAME, History, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
 from bylaw.answering.running import PROMPTS, Operation, PlanRun
+from bylaw.answering.statement import statement_answer, statement_request
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
+from bylaw.facts.entity import Field
 from bylaw.llm import Answer, Chat, Pending, Request
 from bylaw.llm.chat import LETTERS_PER_TOKEN, ChatError, Unreachable, render, schema_of
 from bylaw.llm.source import at_hand
@@ -165,6 +167,17 @@ class ConversationAnswers:
             return consent_answer(predicate, act, queries.ask(request), events)
 
         return self._asked_for(predicate.name, act, settle)
+
+    def stated(self, name: str, field: Field, act: Act) -> Answered:
+        """Return what the user stated for a fact before the act, with a single question."""
+
+        def settle(queries: "_Queries") -> Answered:
+            events = self._events()
+            return statement_answer(
+                name, field, act, queries.ask(statement_request(self._pack, field, act, events)), events
+            )
+
+        return self._asked_for(name, act, settle)
 
     def _asked_for(self, name: str, act: Act, settle: Callable[["_Queries"], Answered]) -> Answered:
         queries = _Queries(self._answerer, self._asked)

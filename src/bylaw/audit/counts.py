@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
+"""The name of each answer. Any other value is what the user stated."""
+STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
     "unanswered": "the log has no answer to the question",
@@ -225,7 +227,9 @@ class Counts:
         """Count the predicates that a model answered in one conversation, with values."""
         for each in answered:
             if each.queries:
-                self.numbers["answered", each.predicate, ANSWERS[each.value]] += 1
+                value = each.value
+                name = STATED if isinstance(value, str) else ANSWERS[value]
+                self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
         """Count what reviewers settled in one conversation, by rule or policy."""

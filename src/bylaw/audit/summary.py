@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.audit.counts import ANSWERS, Counts
+from bylaw.audit.counts import ANSWERS, STATED, Counts
 from bylaw.audit.request import Request, Shelf
 from bylaw.audit.row import FINDING_IDS, FLAGGED, SEVERITIES, JsonRecord, writable
 from bylaw.engine.limited import by_limit, over_and_open
@@ -64,7 +64,7 @@ def summarise(
         "by_rule": _by_rule(counts),
         "open": _open(counts, criterion),
         "answered": {
-            name: {said: numbers["answered", name, said] for said in ANSWERS.values()}
+            name: {said: numbers["answered", name, said] for said in (*ANSWERS.values(), STATED)}
             for name in counts.names("answered")
         },
         "settled": {
@@ -436,6 +436,8 @@ def _settling(summary: JsonRecord) -> list[str]:
         left = f", undecided {row['open']:,} times" if row["open"] else ""
         if row["yes"] or row["no"]:
             told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
+        if row.get(STATED):
+            told.append(f"Read by a model: the user stated {name} {counted(row[STATED], 'time')}{left}.")
     for name, row in summary["settled"].items():
         yes, no = counted(row["yes"], "time"), counted(row["no"], "time")
         told.append(f"Settled by a reviewer: {name} was followed {yes}, not followed {no}.")

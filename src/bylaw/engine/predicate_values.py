@@ -11,9 +11,10 @@ from bylaw.consent import CardFacts, ConsentWitness, OpenConsent, card_facts, di
 from bylaw.engine.judgement import PolicyEvidence
 from bylaw.engine.verdict import fact_record
 from bylaw.facts.call_record import CallRecord, record_of
+from bylaw.facts.entity import Field
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
-from bylaw.facts.value import alike
+from bylaw.facts.value import UNSEEN, alike
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate, Witness
@@ -41,11 +42,12 @@ class TellsUnanswered(Protocol):
 
 
 class Answered(Struct, frozen=True, omit_defaults=True):
-    """An answer to a predicate at an act."""
+    """An answer to a predicate, or what the user stated for a fact, at an act."""
 
     predicate: str
+    """The predicate, or the fact, such as `Request.reason`."""
     step: int
-    value: bool | None
+    value: bool | str | None
     queries: int = 0
     """Number of model queries."""
     quotes: tuple[AnswerQuote, ...] = ()
@@ -62,6 +64,15 @@ class SettlesConsent(Protocol):
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         """Decide whether the user agreed to the act."""
+        ...
+
+
+@runtime_checkable
+class ReadsStatements(Protocol):
+    """An answerer that can read what the user stated."""
+
+    def stated(self, name: str, field: Field, act: Act) -> Answered:
+        """Return the value of a fact that only the user knows, as stated before the act."""
         ...
 
 
@@ -94,6 +105,7 @@ class PredicateValues:
         self._answer = answer
         # Protocol checks are slow, so do this once per session.
         self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
+        self._reads = answer if answer is not None and isinstance(answer, ReadsStatements) else None
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {}
@@ -157,7 +169,7 @@ class PredicateValues:
         # Judging looks ahead, so the same act may come up more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
-            return known.value if self._counts(predicate) else None
+            return _truth(known) if self._counts(predicate) else None
         waits = self.waits or (self._spares_calls and act.tool is not None)
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
@@ -183,7 +195,21 @@ class PredicateValues:
             said = self._answer(predicate.name, act) if question or predicate.way != "consented" else None
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
-        return found.value
+        return _truth(found)
+
+    @property
+    def reads_statements(self) -> bool:
+        """Whether a model reads what the user stated. A live shield asks the user instead."""
+        return self._reads is not None and not self._is_live
+
+    def stated(self, name: str, field: Field, record: CallRecord) -> Any:
+        """What the user stated for a fact before a call, as a model reads it; UNSEEN if unknown. Cached."""
+        assert self._reads is not None
+        found = self.answered.get((name, record.step))
+        if found is None:
+            act = Act(record.step, record.call.tool, dict(record.call.arguments), "", (), (), 1, 0, False, "")
+            found = self.answered[name, record.step] = self._reads.stated(name, field, act)
+        return UNSEEN if found.value is None else found.value
 
     def card_text(self, record: CallRecord) -> str:
         """A plain-language description of a call for the user, as required by the strictest predicate."""
@@ -286,3 +312,7 @@ _NONE = Call("", {})
 def _denies(completions: Sequence[Completion]) -> bool | None:
     outcomes = {completion.outcome for completion in completions}
     return {frozenset({"deny"}): True, frozenset({"permit"}): False}.get(frozenset(outcomes))
+
+
+def _truth(answered: Answered) -> bool | None:
+    return answered.value if isinstance(answered.value, bool) else None

@@ -120,6 +120,8 @@ class Session:
         elif pack.traces_values:
             self.ledger.provenance(context)
         self.values = PredicateValues(pack, self.ledger, context, self._answer, known=known, is_live=self._is_live)
+        if self.values.reads_statements:
+            self.ledger.stated = self.values.stated
 
     def observe(self, event: Event) -> None:
         """Process the next event.

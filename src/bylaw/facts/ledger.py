@@ -5,7 +5,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -176,6 +176,8 @@ class Ledger(ShownThings):
     _provenance: Provenance | None = None
     requests: Requests | None = None
     """Returns the allowance of the user's request, if the pack needs it."""
+    stated: Callable[[str, Field, CallRecord], Any] | None = None
+    """Returns what the user stated before a call, if code cannot read it: a raw value, or UNSEEN."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)

@@ -187,7 +187,7 @@ class SeenFacts:
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin != "system" and field.origin in SPOKEN:
-            return Testimony(self._ledger, self._at, self._context).read(field)
+            return self._told(entity, key, field)
         if not entity.key and entity.is_always_there:
             return True
         if len(key) != 1 or key[0].__class__ is not str:
@@ -207,6 +207,18 @@ class SeenFacts:
             if there is False:
                 return ABSENT
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
+
+    def _told(self, entity: Entity, key: Key, field: Field) -> Any:
+        """Return what only the user or the host can say: as code reads it, or else a model."""
+        found = Testimony(self._ledger, self._at, self._context).read(field)
+        if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
+            return found
+        name = f"{entity.name}{list(key) if key else ''}.{field.name}"
+        raw = self._ledger.stated(name, field, self._at)
+        try:
+            return raw if raw is UNSEEN else coerce(field, raw)
+        except ValueError:
+            return UNSEEN
 
     def _look_further(self, visible: VisibleThing | None, entity: Entity, key: Key, field: Field) -> Any:
         """Return the known value of a field that no result shows, or that is stale."""

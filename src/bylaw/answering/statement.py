@@ -1,0 +1,70 @@
+"""Asks a model what the user stated for a fact that only the user knows. A value must quote the user's own words."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from bylaw.answering.consent import Excerpt
+from bylaw.answering.history import History, call_text
+from bylaw.answering.running import PROMPTS
+from bylaw.engine.predicate_values import Answered, AnswerQuote
+from bylaw.facts.entity import UNSEEN, Field
+from bylaw.facts.value import coerce
+from bylaw.llm import Answer, Request
+from bylaw.llm.chat import render, schema_of
+from bylaw.pack import Pack
+from bylaw.rule.monitor import Act
+from bylaw.trace.event import Event
+
+
+class Statement(Struct, frozen=True):
+    """A model's answer. `value` is text, and null if the user did not state it."""
+
+    value: str | None
+    quotes: tuple[AnswerQuote, ...] = ()
+    because: str = ""
+
+
+SCHEMA = schema_of(Statement)
+
+
+def statement_request(pack: Pack, field: Field, act: Act, events: Sequence[Event]) -> Request:
+    """Return the request to the model: the fact, an excerpt of the conversation before the call, and the call."""
+    given = {
+        "fact": field.question or field.name.replace("_", " "),
+        "form": _form(field),
+        "pieces": Excerpt(pack, events, act, dict(act.arguments)).text(),
+        "call": call_text(act.tool or "", act.arguments),
+    }
+    return render(PROMPTS, "statement", given, schema=SCHEMA, max_tokens=400)
+
+
+def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
+    """Interpret the answer. A value settles nothing if it does not fit the field, or does not quote the user."""
+    reply = answer.read(Statement)
+    if reply is None:
+        return Answered(name, act.step, None, because=answer.why or "the answer could not be read")
+    said = History(events, act, ("user",))
+    quotes = tuple(quote for quote in reply.quotes if said.holds(quote))
+    if reply.value is None:
+        return Answered(name, act.step, None, quotes=quotes, because=reply.because)
+    if not quotes:
+        return Answered(name, act.step, None, because="the answer quotes nothing that the user said")
+    try:
+        is_fit = coerce(field, reply.value) is not UNSEEN
+    except ValueError:
+        is_fit = False
+    if not is_fit:
+        return Answered(name, act.step, None, quotes=quotes, because=f"`{reply.value}` is no value of this fact")
+    return Answered(name, act.step, reply.value, quotes=quotes, because=reply.because)
+
+
+def _form(field: Field) -> str:
+    if field.type == "enum":
+        return f"one of: {', '.join(field.values)}"
+    forms = {
+        "boolean": "`true` or `false`",
+        "date": "a date such as 2026-05-31",
+        "datetime": "such as 2026-05-31T09:30",
+    }
+    return forms.get(field.type, f"a {field.type}")

@@ -1,0 +1,115 @@
+"""A fact that only the user knows: code reads plain statements, a model the rest, with the user's own words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bylaw import Shield
+from tests.answering.test_consent import answer, requests
+from tests.command import bylaw
+
+SENTENCE = "Record the reason that the customer gives."
+FILES = {
+    "pack.yaml": "{format: 1, name: desk, document: policy.md}",
+    "policy.md": SENTENCE,
+    "tools.yaml": "tools: {cancel_order: {effect: write, parameters: {order_id: string, reason: string}}}",
+    "entities.yaml": (
+        "entities:\n  Request:\n    key: []\n    fields:\n      reason:\n"
+        "        {type: enum, values: [late, broken, other], origin: user, question: Why do you cancel?,"
+        " from: [{says: '\\bbroken\\b', value: broken}]}\n"
+    ),
+    "guards/reason.py": (
+        f'def reason(call: cancel_order, facts):\n    """{SENTENCE}"""\n'
+        "    if call.reason != facts.Request.reason:\n"
+        '        return deny("another reason was given")\n    return permit()\n'
+    ),
+}
+PLAIN, FREE = "R-7 came broken.", "R-7 should have been here on Monday."
+
+
+@pytest.fixture(name="folder")
+def write(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / "desk" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    talks = [talk("plain", PLAIN, "broken"), talk("right", FREE, "late"), talk("wrong", FREE, "broken")]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, talks)), encoding="utf-8")
+    return tmp_path
+
+
+def talk(name: str, said: str, reason: str) -> dict[str, Any]:
+    function = {"name": "cancel_order", "arguments": json.dumps({"order_id": "R-7", "reason": reason})}
+    messages = [
+        {"role": "user", "content": said},
+        {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "1", "content": "cancelled"},
+    ]
+    return {"id": name, "messages": messages}
+
+
+def verdicts(folder: Path) -> dict[str, str]:
+    rows = map(json.loads, (folder / "out" / "calls.jsonl").read_text(encoding="utf-8").splitlines())
+    return {row["trajectory"]: row["determined"] for row in rows}
+
+
+ASKING = ("audit", "talk.jsonl", "--pack", "desk", "--llm", "batch:asked")
+
+
+def test_without_a_model_what_code_cannot_read_stays_undecided(folder: Path) -> None:
+    assert bylaw(folder, "audit", "talk.jsonl", "--pack", "desk").returncode == 0
+    assert verdicts(folder) == {"plain": "compliant", "right": "inconclusive", "wrong": "inconclusive"}
+
+
+def test_a_model_reads_what_code_cannot(folder: Path) -> None:
+    assert bylaw(folder, *ASKING).returncode == 3
+    asked = requests(folder)
+    assert len(asked) == 2
+    assert all("Why do you cancel?" in text and f"[0] user: {FREE}" in text for text in asked.values())
+    answer(folder, value="late", quotes=[{"step": 0, "text": "should have been here on Monday"}], because="It is late.")
+    done = bylaw(folder, *ASKING)
+    assert verdicts(folder) == {"plain": "compliant", "right": "compliant", "wrong": "violation"}
+    assert "the user stated Request.reason 2 times" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"value": "late", "quotes": [], "because": "It is late."},
+        {"value": "late", "quotes": [{"step": 0, "text": "it never arrived"}], "because": "It is late."},
+        {"value": "late", "quotes": [{"step": 1, "text": "late"}], "because": "The call says so."},
+        {"value": "stolen", "quotes": [{"step": 0, "text": "on Monday"}], "because": "It was stolen."},
+        {"value": None, "because": "The customer gave no reason."},
+    ],
+)
+def test_an_answer_without_the_users_words_or_with_another_value_settles_nothing(
+    folder: Path, said: dict[str, Any]
+) -> None:
+    bylaw(folder, *ASKING)
+    answer(folder, **said)
+    bylaw(folder, *ASKING)
+    assert verdicts(folder) == {"plain": "compliant", "right": "inconclusive", "wrong": "inconclusive"}
+
+
+class Ready:
+    """A model that would read a reason from anything."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, *_: Any) -> "Ready":
+        return self
+
+    def stated(self, *_: Any) -> None:
+        self.asked += 1
+
+
+def test_a_live_shield_asks_the_user_not_the_model(folder: Path) -> None:
+    model: Any = Ready()
+    with Shield(folder / "desk", answers=model) as shield, shield.session("one") as session:
+        session.user(FREE)
+        decision = session.decide("cancel_order", {"order_id": "R-7", "reason": "late"})
+    assert decision.answer == "ask"
+    assert model.asked == 0
