@@ -96,7 +96,7 @@ def _shown(page: Page) -> list[Any]:
 
 
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
-    """Return what a card says of the page for a call that performs no action on an element that is known.
+    """Return a card's description of the page for a call without an action on a known element.
 
     While a dialog is open, the page is known only by the result that announced the dialog. Raises NotTaken if the page
     is unknown.

@@ -276,7 +276,7 @@ class _Resolving:
         return []
 
     def _check_arguments(self, fitted: Sequence[Action]) -> None:
-        """An argument that nothing reads may give the rest another meaning, as the folder of a command does."""
+        """An argument that no reader parses may change the meaning of the others, like the folder of a command."""
         known = {name for each in self._actions for name in each.where} | self._unread
         known |= {each.reads.argument for each in self._actions if each.reads is not None}
         known |= {take.field for each in fitted for take in each.takes if take.source == "argument"}

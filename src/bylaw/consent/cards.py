@@ -62,7 +62,7 @@ _SAMPLE = 2000
 """How many characters of a message are examined for its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""So many blank lines, or blank characters, hide the words after them from a reader."""
+"""The number of blank lines or blank characters that hide the words after them from a reader."""
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more."""
 _LAST = 50

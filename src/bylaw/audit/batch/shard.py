@@ -1,7 +1,8 @@
 """Shards: files, or parts of files with whole conversations, and the part of the output from judging one.
 
 The cuts depend only on a file's bytes and the requested size, so that a resumed run finds the same shards. A file that
-cannot be cut safely is one shard. Its part is files of rows and an entry that completes them: either all exist or none.
+cannot be cut safely is one shard. A shard's part consists of files of rows and an entry that completes them. Either all
+of them exist or none.
 """
 
 import hashlib

@@ -289,10 +289,8 @@ def _call(call: Any) -> Any:
 
 
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
-    """Whether a user's message has words in an unknown field.
-
-    Raises `Malformed` for another message with an unknown field that may contain a call or a result, or words if the
-    message `is_silent` otherwise.
+    """Whether a user's message has words in an unknown field. For other messages, raises `Malformed` if an unknown
+    field may contain a call or a result, or words in a message that otherwise `is_silent`.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
