@@ -53,6 +53,6 @@ def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
 
 
 def remarks(chat: Chat) -> list[str]:
-    """Return problems in a batch folder: answers without a request, duplicate answers, unread files."""
+    """Return problems in a batch folder: answers without a request, unread files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
     return inner.remarks if isinstance(inner, Batch) else []
