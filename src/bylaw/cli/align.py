@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -68,11 +69,9 @@ class Sources(Struct, frozen=True):
             raise UsageError(f"the audit judged {self.expected} conversations, but the logs have {count}", hint=hint)
 
 
-def command_line(name: str, logs: Sequence[Path], options: Mapping[str, Any]) -> str:
-    """Return the command to type again."""
-    given = ((flag, value) for flag, value in options.items() if value is not None and value is not False)
-    typed = [flag if value is True else f"{flag} {value}" for flag, value in given]
-    return " ".join([f"bylaw align {name}", *map(str, logs), *typed])
+def command_line() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["bylaw", *sys.argv[1:]])
 
 
 def sources(
@@ -185,11 +184,6 @@ def data_command(
     from bylaw.align.thoughts import read_thoughts
 
     pack = pack or (None if audit is not None else "clinic")
-    given: dict[str, Any] = {"--pack": pack, "--world": world, "--audit": audit, "--thoughts": thoughts}
-    given |= {"--turns": turns, "--seed": seed, "--document": document}
-    given |= {"--times": times if times > 1 else None, "--rl-times": rl_times if rl_times > 1 else None}
-    given |= {"--keep-open": keep_open, "--keep-all": keep_all, "--for-judge": for_judge}
-    typed = command_line("data", logs, given)
     if logs or audit is not None:
         if times > 1 or rl_times > 1:
             raise UsageError("logs cannot be multiplied", hint="remove --times and --rl-times, or the logs")
@@ -204,7 +198,7 @@ def data_command(
                 keep=("failed", "flagged", "open") if keep_all else ("open",) if keep_open else (),
                 turns=turns,
                 seed=seed,
-                command=typed,
+                command=command_line(),
                 document=document.read_text(encoding="utf-8") if document is not None else "",
                 for_judge=for_judge,
             )
@@ -221,7 +215,7 @@ def data_command(
             times=times,
             rl_times=rl_times,
             seed=seed,
-            command=typed,
+            command=command_line(),
             watch=_tell_part,
         )
     if parquet:
@@ -249,11 +243,10 @@ def pairs_command(
 
     if not logs and audit is None:
         raise UsageError("no logs given", hint="name logs, or the folder of an audit with --audit")
-    typed = command_line("pairs", logs, {"--pack": pack, "--world": world, "--audit": audit})
     wanted = sources(logs, pack or (None if audit is not None else "clinic"), world, audit, None)
     with open_logs(list(wanted.logs), without=out) as opened:
         placed = wanted.checked(opened.placed(agent=wanted.agent))
-        found = write_pairs(wanted.pack, out, placed, wanted.auditor, command=typed)
+        found = write_pairs(wanted.pack, out, placed, wanted.auditor, command=command_line())
     left = sum(found.without.values())
     counts = ", ".join(f"{verdict} {count}" for verdict, count in sorted(found.without.items()))
     print(f"{found.pairs} pairs, {found.examples} rows with a label")
