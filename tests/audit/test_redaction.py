@@ -200,7 +200,7 @@ _AROUND = st.lists(
 
 
 @given(_VALUES, st.lists(_AROUND, min_size=1, max_size=4), st.data())
-def test_a_line_is_passed_over_only_if_it_holds_no_value(
+def test_a_value_beside_an_escape_is_found_like_any_other(
     values: list[object], around: list[list[str]], data: st.DataObject
 ) -> None:
     named = zip(values, ["phone", "a", "x", "b"], strict=False)
@@ -210,9 +210,6 @@ def test_a_line_is_passed_over_only_if_it_holds_no_value(
         text = "".join(mixed)
         # Beside an escape the values are found by a pattern, elsewhere letter by letter.
         assert scrub.text(f"%; {text}") == f"%; {scrub.text(text)}"
-        record = {"phone": text, "x": values, text[:5]: {"a": mixed}}
-        if scrub.data(record) != record:
-            assert scrub.may_stand_in(json.dumps(record).encode())
 
 
 @pytest.mark.parametrize("redact", [(), ("--redact", "--redact-key", "correct horse")])

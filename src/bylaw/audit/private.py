@@ -307,21 +307,8 @@ class Scrub:
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
         """Parts of the values that are equal in every spelling. A text without them contains no value."""
-        self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
-
-    def may_stand_in(self, line: bytes) -> bool:
-        """Whether an encoded record may contain a private value."""
-        if self.is_empty:
-            return False
-        if self._fields or self._weak or not line.isascii():
-            return True
-        lower = line.lower()
-        for run in self._encoded_runs:  # noqa: SIM110 - asked of every line and every call of a conversation
-            if run in lower:
-                return True
-        return False
 
     def text(self, text: str, step: int | None = None) -> str:
         """Return a text without private values. At a result's step, also remove short ones that the result shows

@@ -202,10 +202,6 @@ class Cover:
         return self._scrub.text(text)
 
     def call(self, row: CallRow) -> bytes:
-        written = encode(row)
-        is_plain = row.is_plain and not any(each.seen or each.missing or each.asks for each in row.policies)
-        if is_plain and self._pseudonyms is None and not self._scrub.may_stand_in(written):
-            return written
         line = record_of(row)
         hidden = line | {
             "agent": self._agent(row.agent),

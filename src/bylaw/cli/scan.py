@@ -266,5 +266,4 @@ def _place(place: CallPlace) -> str:
 
 
 def _cut(text: str, room: int) -> str:
-    """The text, cut between words."""
     return text if len(text) <= room else f"{text[: max(room, 20) - 4].rpartition(' ')[0].rstrip(',')} ..."
