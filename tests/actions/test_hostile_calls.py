@@ -104,7 +104,11 @@ def test_the_folder_that_a_command_runs_in_is_one_of_its_paths(command: str) -> 
     assert answer("bash", {"command": command}) != "allow"
 
 
-@pytest.mark.parametrize("path", ['["/etc/x"]', " /etc/x", "/repo/.env ", "a\u200bb", "a /b", '"/etc/x"', "{a}"])
+@pytest.mark.parametrize("path", [
+        '["/etc/x"]', " /etc/x", "/repo/.env ", "a\u200bb", "a /b", '"/etc/x"', "{a}", "$HOME/x", "${X}",
+        "%2e%2e/x", "a%2fb", "a\\..\\b", "\uff0e\uff0e/x", "\u2025/x", "a\uff0fb", "a,/etc/x", "a:/etc/x", "a;../x",
+    ],
+)  # fmt: skip
 def test_a_path_that_tools_read_differently_is_not_read(path: str) -> None:
     assert answer("write_file", {"path": path, "text": ""}) == "ask"
 

@@ -419,6 +419,9 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
                 words = " ".join((command.program, *(each.text for each in command.words)))
                 yield command, f"the command `{words[:LONGEST]}`"
         case "path":
+            from bylaw.reading.path import check_argument
+
+            check_argument(text, terms.root)
             yield text, f"the path `{text[:LONGEST]}`"
         case _:
             from bylaw.reading.url import read_url

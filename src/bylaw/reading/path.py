@@ -2,6 +2,7 @@
 
 import os
 import re
+import unicodedata
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
@@ -31,6 +32,22 @@ _WINDOWS_ROOT = re.compile(r"(?:[A-Za-z]:/|//[^/]+/[^/]+(?:/|$))")
 _WINDOWS_DEVICE = re.compile(r"(?i)(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:[ .:].*)?")
 _FILE_URL = re.compile(r"(?i)file:")
 _ESCAPED = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+_REREAD = re.compile(r"\$[A-Za-z_{(]|%(?:2[eEfF]|5[cC]|00|25)|[,;:|](?=[/~]|\.\.)")
+
+
+def check_argument(text: str, root: str) -> None:
+    """Raise `Unreadable` if a tool may expand, decode or split a path before it uses it."""
+    is_posix = _style_of(root) == "posix"
+    begin = 5 if _FILE_URL.match(text) else 0 if is_posix else 2
+    if (found := _REREAD.search(text, begin)) is not None:
+        raise Unreadable(f"`{found.group()}` in the path, which some tools expand, decode or split")
+    if "\\" in text and is_posix:
+        raise Unreadable("a backslash in the path, which some tools take for a separator")
+    normal = unicodedata.normalize("NFKC", text)
+    if any(normal.count(sign) != text.count(sign) for sign in "/\\.~"):
+        raise Unreadable("a letter in the path that some tools take for a separator or a dot")
 
 
 def resolve_path(
