@@ -218,7 +218,7 @@ class _Resolving:
         """
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
-        if self._pages.changes_with(self._call.tool) and not self._moves_view():
+        if any(each.effect != "write" for each in whole) and not self._may_look():
             whole = [each for each in whole if each.effect == "write"]
         found = [(self._made(action, None), self._untold(action, None), -1) for action in whole]
         fitted = list(whole)
@@ -258,14 +258,15 @@ class _Resolving:
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
-    def _moves_view(self) -> bool:
-        """Whether a key, if any, only moves the view. In another element, it may press a button or choose a value."""
+    def _may_look(self) -> bool:
+        """Whether a call that may press or choose something certainly does not, whatever an action calls it."""
+        given = self._call.arguments
+        named = (*self._pages.target, "key", "keys", *filter(names_element, given))
+        if not self._pages.changes_with(self._call.tool) or not any(given.get(name) for name in named):
+            return True
         from bylaw.actions.page_identity import only_shows
 
-        if not any(self._call.arguments.get(name) for name in ("key", "keys")):
-            return True
-        parts = list(self._targets())
-        return all(only_shows(self._page, each.target, self._call.arguments, names_host=False) for each in parts)
+        return all(only_shows(self._page, each.target, given, names_host=False) for each in list(self._targets()))
 
     def _fitting(self, part: Part) -> list[Action]:
         """The actions that a part of the call performs: fallbacks only if no other fits."""
