@@ -1,6 +1,7 @@
 """A folder in the place of a model, recordings by content hash, and what asking would take."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +122,40 @@ def test_a_whole_answer_counts_more_than_a_refused_or_cut_one(
     assert Batch(tmp_path).ask([question])[0].text == "fine"
 
 
-def test_a_second_answer_in_another_file_is_told(tmp_path: Path) -> None:
+def test_two_different_answers_are_an_error_that_names_both_files(tmp_path: Path) -> None:
     question = _question("a")
     for name in "ab":
         (tmp_path / f"{name}.jsonl").write_text(_output(question, f"of {name}"))
-    batch = Batch(tmp_path)
-    assert batch.ask([question])[0].text == "of a"
-    assert batch.remarks == [f"a second answer: `{question.key}` in b.jsonl; the one in a.jsonl counts"]
+    told = f"{tmp_path / 'b.jsonl'}: `{question.key}` has another answer in {tmp_path / 'a.jsonl'}; remove the line"
+    with pytest.raises(ChatError, match=re.escape(told)):
+        Batch(tmp_path).ask([question])
+    with pytest.raises(ChatError, match=re.escape(told)):
+        Batch(tmp_path).find(question)
+    (tmp_path / "a.jsonl").unlink()
+    assert Batch(tmp_path).ask([question])[0].text == "of b"
+
+
+def test_an_answer_that_was_kept_and_then_replaced_is_an_error(tmp_path: Path) -> None:
+    question, kept, file = _question("a"), tmp_path / "kept", tmp_path / "a.jsonl"
+    file.write_text(_output(question, "first"))
+    open_chat(f"batch:{tmp_path}", kept=kept, keeps=True).ask([question])
+    file.write_text(_output(question, "second"))
+    chat = open_chat(f"batch:{tmp_path}", kept=kept, keeps=True)
+    with pytest.raises(ChatError, match=f"has another answer in {kept / 'answers.jsonl'}"):
+        chat.ask([question])
+    with pytest.raises(ChatError, match="has another answer"):
+        at_hand(chat)(question)
+    (kept / "answers.jsonl").unlink()
+    assert open_chat(f"batch:{tmp_path}", kept=kept, keeps=True).ask([question])[0].text == "second"
+
+
+def test_a_whole_answer_replaces_a_kept_one_that_was_refused(tmp_path: Path) -> None:
+    question, kept = _question("a"), tmp_path / "kept"
+    kept.mkdir()
+    (kept / "answers.jsonl").write_text(_output(question, "", "content_filter") + "\n")
+    (tmp_path / "a.jsonl").write_text(_output(question, "fine"))
+    for _ in range(2):
+        assert open_chat(f"batch:{tmp_path}", kept=kept, keeps=True).ask([question])[0].text == "fine"
 
 
 def test_an_answer_that_is_used_was_asked_for_whatever_became_of_its_request(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import codecs
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -56,8 +56,7 @@ def read_answers(file: Path) -> dict[str, Answer]:
         if earlier is None or earlier.is_worse(answer):
             found[key] = answer
         elif not answer.is_worse(earlier) and earlier != answer:
-            hint = "remove one of them"
-            raise ChatError(f"`{key}` has two answers in this file", place=f"{file}:{number}", hint=hint)
+            raise ChatError(f"`{key}` has two answers in this file", place=f"{file}:{number}", hint=_ONE_ANSWER)
     return found
 
 
@@ -93,6 +92,9 @@ def completion_answer(body: dict[str, Any]) -> Answer:
     return Answer(str(message.get("content") or ""), fault, why, usage)
 
 
+_ONE_ANSWER = "remove the line of the answer that should not count"
+
+
 class Recordings:
     """The answers in a folder's `*.jsonl` files. New answers go to a separate file."""
 
@@ -104,8 +106,6 @@ class Recordings:
         """The file of each answer."""
         self.failed: dict[str, str] = {}
         """Requests that failed in transit, with the reason. They are sent again."""
-        self.doubled: list[str] = []
-        """Answers that contradict another file's answer to the same question."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -114,8 +114,8 @@ class Recordings:
                 earlier = self._answers.get(key)
                 if earlier is None or earlier.is_worse(answer):
                     self._answers[key], self.places[key] = answer, each
-                elif not answer.is_worse(earlier) and answer.text != earlier.text:
-                    self.doubled.append(f"`{key}` in {each.name}; the one in {self.places[key].name} counts")
+                else:
+                    _require_one(key, (earlier, self.places[key]), (answer, each))
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -134,7 +134,14 @@ class Recordings:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._file.open("ab") as out:
             out.write(answer_line(request, answer, model))
-        self._answers[request.key] = answer
+        self._answers[request.key], self.places[request.key] = answer, self._file
+
+
+def _require_one(key: str, one: tuple[Answer, Path], other: tuple[Answer, Path]) -> None:
+    """Raise if two files answer a question differently. Faulty answers do not count beside a whole one."""
+    (first, place), (second, also) = one, other
+    if first.text != second.text and not first.is_worse(second) and not second.is_worse(first):
+        raise ChatError(f"`{key}` has another answer in {place}", place=str(also), hint=_ONE_ANSWER)
 
 
 @runtime_checkable
@@ -158,14 +165,19 @@ class Recorded:
     def find(self, request: Request) -> Answer | None:
         """Return the answer from the recordings or a batch folder, or None."""
         found = self.recordings.find(request)
-        if found is None and isinstance(self.behind, Finder):
-            found = self.behind.find(request)
-            if found is not None and self._keeps:
-                self.recordings.keep(request, found, "batch")
-        return found
+        if not isinstance(self.behind, Batch) or (other := self.behind.find(request)) is None:
+            return found
+        if found is not None:
+            places = self.recordings.places, self.behind.places
+            _require_one(request.key, (found, places[0][request.key]), (other, places[1][request.key]))
+            if not found.is_worse(other):
+                return found
+        if self._keeps:
+            self.recordings.keep(request, other, "batch")
+        return other
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        found = {request.key: self.recordings.find(request) for request in requests}
+        found = {request.key: self.find(request) for request in requests}
         missing = {request.key: request for request in requests if found[request.key] is None}
         if missing and self.behind is None:
             first = next(iter(missing.values()))
@@ -216,6 +228,11 @@ class Batch:
         return [answer for request in requests if (answer := found[request.key]) is not None]
 
     @property
+    def places(self) -> Mapping[str, Path]:
+        """The file of each answer."""
+        return self._known().places
+
+    @property
     def unasked(self) -> list[str]:
         """Answers without a request, each with its file."""
         known = set(self._used)
@@ -229,7 +246,6 @@ class Batch:
         """Describe problems in the folder for the person who supplied the answers."""
         told = {
             "an answer without a request": self.unasked,
-            "a second answer": self._known().doubled,
             "not read, because its name does not end in .jsonl": self._unread(),
         }
         lines: list[str] = []
