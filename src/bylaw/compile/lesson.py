@@ -128,7 +128,7 @@ class Lesson(Struct, frozen=True):
 
     @property
     def fault(self) -> str:
-        """Return why the weights must not be used; empty if the held-back examples show a benefit."""
+        """Return why the weights must not be used; empty if accuracy on the held-out examples rises."""
         if not self.kept_back:
             return "no labelled conversation was held back (every fifth is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)
