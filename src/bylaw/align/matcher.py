@@ -22,7 +22,7 @@ import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing
-from bylaw.align.slot import Value, values_in
+from bylaw.align.slot import Value, is_day, values_in
 from bylaw.align.thought import SENTENCES
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
@@ -383,7 +383,9 @@ def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str =
     stray = [
         text
         for value in values_in(thought)
-        if value.kind in ("amount", "date") and value.key not in known and not _is_day_of(value.key[1], days)
+        if value.kind in ("amount", "date")
+        and value.key not in known
+        and not any(is_day(value.key[1], d) for d in days)
         if (text := thought[value.start : value.end]) not in inside
     ]
     return Checked(
@@ -391,8 +393,3 @@ def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str =
         tuple(sorted(mentions.recalled - found.required)),
         (*mentions.made_up, *stray),
     )
-
-
-def _is_day_of(day: str, days: set[str]) -> bool:
-    """Whether a day without a year equals one of these days."""
-    return len(day) == 5 and any(each.endswith(day) for each in days)

@@ -318,7 +318,8 @@ class Scrub:
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
         if self._texts and self._may_hold(text):
-            text = self._without_strong(text)
+            self._strong = self._strong or _any_of(self._texts)
+            text = self._strong.sub(self._name, text)
         for value, tag in self._here.get(step, {}).items() if self._here and step is not None else ():
             text = _alone(value).sub(tag, text)
         return text
@@ -355,11 +356,6 @@ class Scrub:
             if run in lower:
                 return True
         return False
-
-    def _without_strong(self, text: str) -> str:
-        if self._strong is None:
-            self._strong = _any_of(self._texts)
-        return self._strong.sub(self._name, text)
 
     def _name(self, match: re.Match[str]) -> str:
         return self._labels.get(normalize("NFC", match[0]).lower(), "[private]")

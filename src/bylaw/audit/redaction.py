@@ -128,6 +128,7 @@ class Redaction:
         schema = pack.schema
         self.names = {name for entity in schema.entities.values() for name in (entity.name, *entity.fields)}
         self.names |= schema.arguments(tuple(schema.tools)) | schema.tools.keys()
+        self.keys = {entity.name: entity.key for entity in schema.entities.values()}
         self.tools = schema.tools.keys()
         self.tags = {f"[{kind}.{name}]" for kind, marked in self.private.fields.items() for name in marked}
         self._pack = pack
@@ -164,9 +165,6 @@ class Redaction:
             if (text := str(leaf).strip())
         }
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
-
-    def key_names(self, entity: str) -> tuple[str, ...]:
-        return self._pack.schema.entities[entity].key if entity in self._pack.schema.entities else ()
 
     def denial(self, policy: str, text: str) -> str:
         """Return a guard's reason with a gap for each value, or the policy's definition if the reason is unknown."""
@@ -337,7 +335,7 @@ class Cover:
     def _fact(self, fact: JsonRecord) -> JsonRecord:
         if not fact["key"]:
             return fact
-        names = self._redaction.key_names(fact["entity"])
+        names = self._redaction.keys.get(fact["entity"], ())
         marked = self._redaction.private.fields.get(fact["entity"], {})
         key = [
             f"[{fact['entity']}.{name}]" if name in marked else self._data(part)

@@ -420,15 +420,14 @@ def eval_command(
     from bylaw.align.desk import open_agent
     from bylaw.align.evaluation import perform
 
+    def tell(turn: int, live: int) -> None:
+        click.echo(f"turn {turn}: {live} conversations", err=True)
+
     played = open_agent(agent, model, pack)
-    lines, summary = perform(played, pack, part, policy, limit=limit, watch=_tell_turn)
+    lines, summary = perform(played, pack, part, policy, limit=limit, watch=tell)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{name}.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         (out / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(summary), indent=1) + b"\n")
     print(msgspec.json.format(msgspec.json.encode(summary), indent=1).decode())
     return 0
-
-
-def _tell_turn(turn: int, live: int) -> None:
-    click.echo(f"turn {turn}: {live} conversations", err=True)

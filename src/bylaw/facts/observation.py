@@ -46,12 +46,7 @@ class PathError(BylawError):
     code = "BY403"
 
 
-class _Nothing:
-    def __repr__(self) -> str:
-        return "NOTHING"
-
-
-NOTHING: Final[Any] = _Nothing()
+NOTHING: Final[Any] = object()
 """The path has no value."""
 
 

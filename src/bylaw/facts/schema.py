@@ -280,17 +280,14 @@ class Schema(Struct, frozen=True):
     def may_write(self, name: str) -> bool:
         """Whether calls of a tool may change something, as declared. An action cannot be called."""
         tool = self.called.get(name)
-        return tool is None or tool.effect == "write" or self.has_actions(name)
+        has_actions = self.actions is not None and name in self.actions.by_tool
+        return tool is None or tool.effect == "write" or has_actions
 
     @property
     def deeds(self) -> Mapping[str, Tool]:
         """The actions, and the tools without actions."""
         actions = self.actions
         return self.tools if actions is None else {k: v for k, v in self.tools.items() if k not in actions.by_tool}
-
-    def has_actions(self, tool: str) -> bool:
-        """Whether calls of a tool are judged by the actions that they perform."""
-        return self.actions is not None and tool in self.actions.by_tool
 
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)

@@ -390,9 +390,10 @@ def _zone(node: ast.expr, literals: list[Any]) -> timezone | None:
             return None
         case ast.Call(function, items, named) if _name(function).rpartition(".")[2] in _ZONES:
             inner = [*items, *(each.value for each in named)]
-            if not inner or _is_utc(inner[0], literals):
+            if not inner or isinstance(inner[0], ast.Name):
+                return _zone(inner[0], literals) if inner else UTC
+            if (offset := _read(inner[0], literals)) == "UTC":
                 return UTC
-            offset = _read(inner[0], literals)
             if isinstance(offset, int | float) and abs(offset) < 86_400:
                 return timezone(timedelta(seconds=offset))
             raise NotPython
@@ -400,10 +401,6 @@ def _zone(node: ast.expr, literals: list[Any]) -> timezone | None:
             return UTC
         case _:
             raise NotPython
-
-
-def _is_utc(node: ast.expr, literals: list[Any]) -> bool:
-    return (node.id if isinstance(node, ast.Name) else _read(node, literals)) == "UTC"
 
 
 def _as_json(found: "re.Match[str]") -> str:

@@ -151,7 +151,9 @@ def make_trainer(
     if isinstance(settings, Supervised):
         kept = [{"messages": row["messages"]} for row in rows if _tokens(tokenizer, row) <= settings.longest]
         data = Dataset.from_list(kept)
-        return SFTTrainer(args=sft_config(shared), train_dataset=data, **given), len(rows) - len(kept)
+        # Train only on the agent's turns.
+        config = SFTConfig(**shared, max_length=None, assistant_only_loss=True, packing=False, loss_type="nll")
+        return SFTTrainer(args=config, train_dataset=data, **given), len(rows) - len(kept)
     assert score is not None
     prompts = Dataset.from_list([{"prompt": row["prompt"], "row": place} for place, row in enumerate(rows)])
     reward = rewarded(rows, score)
@@ -201,11 +203,6 @@ def arguments(run: Run, settings: Settings) -> dict[str, Any]:
 
 def _tokens(tokenizer: Any, row: Row) -> int:
     return len(tokenizer.apply_chat_template(row["messages"], tokenize=True, return_dict=True)["input_ids"])
-
-
-def sft_config(shared: dict[str, Any]) -> SFTConfig:
-    """Return the configuration of stages 1 and 2, which train only on the agent's turns."""
-    return SFTConfig(**shared, max_length=None, assistant_only_loss=True, packing=False, loss_type="nll")
 
 
 def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:

@@ -144,7 +144,11 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
 def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Trajectory:
     sample = decode(_SAMPLE, record.raw)
     if sample.attachments:
-        _attach(sample.messages, sample.attachments)
+        # Long texts are stored apart from their messages.
+        for message in sample.messages:
+            if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
+                name = message.content.removeprefix(_ATTACHMENT)
+                message.content = sample.attachments.get(name, message.content)
     transcript = Transcript()
     follow(sample.messages, transcript)
     scores = {name: score.get("value") for name, score in (sample.scores or {}).items()}
@@ -164,13 +168,6 @@ def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Tr
             "failed": sample.error is not None,
         },
     )
-
-
-def _attach(messages: list[ChatMessage], attachments: dict[str, str]) -> None:
-    """Put separately stored texts back into their messages."""
-    for message in messages:
-        if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
-            message.content = attachments.get(message.content.removeprefix(_ATTACHMENT), message.content)
 
 
 def _outcome(scores: dict[str, Any]) -> TaskOutcome | None:
