@@ -103,6 +103,9 @@ def test_only_what_is_understood_is_a_look(body: str, arguments: dict[str, objec
 
 def test_a_look_of_any_call_is_none_at_a_button() -> None:
     drag = PACK["tools.yaml"].replace("otherwise: {browser_drag: ask}", "  drag: {of: browser_drag, effect: read}")
+    drag = drag.replace("browser_drag, browser_handle", "browser_handle").replace(
+        "actions:\n", "  browser_drag: {effect: write, parameters: {startRef: string, endRef: string}}\nactions:\n", 1
+    )
     with Shield(made({**PACK, "tools.yaml": drag})) as shield, shield.session("x") as session:
         show(session, '- button "Pay" [ref=e1]\n- textbox "Note" [ref=e2]')
         assert session.decide("browser_drag", {"startRef": "e1", "endRef": "e2"}).answer == "ask"
