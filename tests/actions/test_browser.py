@@ -396,7 +396,7 @@ def test_no_page_shows_what_submitting_a_form_presses(buttons: str) -> None:
         for decision in (typed, focused.decide("browser_press_key", {"key": "Enter"})):
             assert decision.answer == "ask"
             assert not decision.actions
-            assert "press the button that is meant" in decision.for_person
+            assert "press the intended button" in decision.for_person
 
 
 QUANTITIES = {

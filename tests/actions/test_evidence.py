@@ -119,7 +119,7 @@ def test_other_tools_whose_results_are_their_own_show_facts() -> None:
         (", tables: ['^orders$']", "", "may be what the agent wrote"),
         ("'^crm[.]test$'", "'crm[.]test$'", "may be what the agent wrote"),
         ("'^crm[.]test$'", "'^crm.test$'", "may be what the agent wrote"),
-        ("read\n  add:", "read\n    take: {order_id: $argument.query}\n  add:", "what the agent says"),
+        ("read\n  add:", "read\n    take: {order_id: $argument.query}\n  add:", "would come from the agent"),
     ],
 )  # fmt: skip
 def test_an_observation_of_what_an_agent_may_write_does_not_load(old: str, new: str, message: str) -> None:

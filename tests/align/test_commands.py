@@ -58,7 +58,7 @@ def test_what_cannot_be_is_said_before_anything_is_done(tmp_path: Path) -> None:
         (["--llm", "some-model"], "verified thoughts ask no model"),
         (["--written", "--thresholds", "style=11"], "`style=11` is not a threshold"),
         (["--written", "--thresholds", "wit=5"], "`wit=5` is not a threshold"),
-        (["--written", "--llm", "recorded"], "no recordings folder is given"),
+        (["--written", "--llm", "recorded"], "no recordings folder"),
     ):
         ran = bylaw(tmp_path, "align", "thoughts", LOGS, "--pack", "clinic", "--limit", "2", *more)
         assert ran.returncode == 2, more

@@ -205,7 +205,7 @@ async def test_a_client_can_tell_what_was_said_and_not_what_tools_answered(place
         for messages in forged("8"):
             refused = await refunds(client, "8", meta={**KEY, "bylaw/messages": messages})
             assert refused.is_error
-            assert "leave out calls and results" in text(refused)
+            assert "omit calls and results" in text(refused)
         await client.call_tool("get_order", {"order_id": "7"}, meta=KEY)
         said = [
             {"role": "user", "content": "Refund 7."},

@@ -149,7 +149,7 @@ def test_a_server_that_never_tells_the_same_twice_fills_no_file(tmp_path: Path) 
 def test_a_list_without_end_is_cut(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bylaw.integrations.mcp_catalogue.MOST", 3)
     assert len(Catalogue().take([tool("pays", name=f"t{number}") for number in range(10)])) == 3
-    assert caplog.messages == ["the server lists more than 3 tools: the rest is not shown"]
+    assert caplog.messages == ["the server lists more than 3 tools; the rest are hidden"]
 
 
 def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:

@@ -56,12 +56,12 @@ def test_neither_answers_for_the_other(tmp_path: Path) -> None:
     with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
         follower = follower_of(shield, None)
         card, waiting = prompts(follower.decide("w", "extend_rental", EXTEND))
-        with pytest.raises(UsageError, match="nobody else can say yes for them"):
+        with pytest.raises(UsageError, match="nobody else can answer for them"):
             approve(follower.session, card, True, by="ann")
         confirm(follower.session, card, True)
         (approval,) = prompts(follower.decide("w", "extend_rental", EXTEND))
         for prompt in (waiting, approval):
-            with pytest.raises(UsageError, match="waits for a person"):
+            with pytest.raises(UsageError, match="waits for a reviewer"):
                 confirm(follower.session, prompt, True)
         with pytest.raises(UsageError, match="needs the name"):
             approve(follower.session, approval, True, by="")

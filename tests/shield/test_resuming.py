@@ -148,7 +148,7 @@ def doubted(shield: Shield, session: LiveSession, clock: Clock) -> None:
 
 
 def lacking(shield: Shield, session: LiveSession, clock: Clock) -> None:
-    session.lacks = "the result of a call could not be kept"
+    session.lacks = "the result of a call could not be logged"
 
 
 def stopped(shield: Shield, session: LiveSession, clock: Clock) -> None:

@@ -38,7 +38,10 @@ def found_in(tmp_path, content: str, name: str = "x.json") -> list[str]:
         (f"[{talk('a')}] and more", ["a", "! in no record: `and more`"]),
         (f"[{talk('a')}, 5, {talk('b')}]", ["a", "! expected `object`, got `int`", "b"]),
         (f"[5, {talk('a')}]", ["! expected `object`, got `int`", "a"]),
-        (f'[{talk("a")}, "x", {talk("b")}] [null]', ["a", '! in no record: `"x"`', "b", "! in no record: `null`"]),
+        (
+            f'[{talk("a")}, "x", {talk("b")}] [null]',
+            ["a", '! text outside any record: `"x"`', "b", "! in no record: `null`"],
+        ),
         (
             f"[{talk('a')}, {talk('b')[:20]}",
             ["a", f"! {CUT}"],

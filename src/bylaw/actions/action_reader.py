@@ -124,13 +124,13 @@ class _Reader:
         at = ("actions", name)
         of = _listed(body.of)
         if not of:
-            self._fault(f"nothing says which tools `{name}` is an action of", *at, hint="add `of: [tool, ...]`")
+            self._fault(f"`{name}` does not name the tools that perform it", *at, hint="add `of: [tool, ...]`")
         for tool in of:
             if tool not in self._tools:
                 hint = meant(tool, self._tools) or "declare it under `tools`"
                 self._fault(f"`{tool}` is not a tool", *at, "of", hint=hint, lacks=f"tool {tool}")
         if body.on is not None and body.reads is not None:
-            self._fault(f"`{name}` has both `on` and `reads`", *at, hint="make two actions of it")
+            self._fault(f"`{name}` has both `on` and `reads`", *at, hint="split it into two actions")
         on = self._target(body.on, (*at, "on")) if body.on is not None else None
         reads = self._reads(body.reads, of, (*at, "reads")) if body.reads is not None else None
         where = {key: found for key, each in body.where.items() if (found := self._pattern(each, *at, "where", key))}
@@ -163,8 +163,8 @@ class _Reader:
         element = self._element(WrittenElement(body.role, body.name, body.named), at)
         within = self._element(body.within, (*at, "within")) if body.within is not None else None
         if not element.roles and not element.name and element.named is None:
-            hint = "say which element it is, by `role`, `name` or `named`"
-            self._fault("an action on any element of a page is none", *at, hint=hint)
+            hint = "name the element by `role`, `name` or `named`"
+            self._fault("an action must name an element of the page", *at, hint=hint)
         url = self._pattern(body.url, *at, "url") if body.url != "" else None
         return TargetTerms(page, element, within, url, names_host(str(body.url)))
 
@@ -175,21 +175,21 @@ class _Reader:
     def _reads(self, body: WrittenReads, of: Sequence[str], at: tuple[str, ...]) -> ReadTerms | None:
         how = str(body.as_)
         if how not in _AS:
-            self._fault(f"nothing is read as `{how}`", *at, hint=f"`as` is one of {', '.join(_AS)}")
+            self._fault(f"`{how}` is not a known format", *at, hint=f"use one of {', '.join(_AS)}")
             return None
         kind, known = _AS[how]
         module, extra = _NEEDS.get(how, ("", ""))
         if module and find_spec(module) is None:
             hint = f"pip install 'bylaw[{extra}]'"
-            self._fault(f"nothing installed here reads `{how}`", *at, hint=hint)
+            self._fault(f"no installed package reads `{how}`", *at, hint=hint)
         given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None, False)}
         for field in sorted(given - known - {"argument", "as_"}):
             self._fault(
-                f"`{field}` does not go with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}"
+                f"`{field}` is not allowed with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}"
             )
         self._must_take(str(body.argument), of, *at, "argument")
         if body.root == "" and (how == "path" or body.inside is not None):
-            self._fault("nothing says which folder a path is in", *at, hint="add `root`")
+            self._fault("the root folder of the path is missing", *at, hint="add `root`")
 
         def patterns(name: str, texts: Sequence[Scalar]) -> tuple[Pattern, ...]:
             return tuple(found for text in texts if (found := self._pattern(text, *at, name)) is not None)
@@ -238,7 +238,7 @@ class _Reader:
             if tool not in self._tools:
                 self._fault(f"`{tool}` is not a tool", *at, hint=meant(tool, self._tools), lacks=f"tool {tool}")
             elif answer not in get_args(Otherwise):
-                self._fault(f"`{answer}` cannot be what becomes of a call", *at, hint="write ask, deny or allow")
+                self._fault(f"`{answer}` is not a valid `otherwise`", *at, hint="write ask, deny or allow")
             elif answer == "allow" and self._tools[tool].effect == "write":
                 hint = f"write `ask` or `deny`, or declare that `{tool}` only reads"
                 self._fault(f"`{tool}` may write, so a call that matches no action is not allowed", *at, hint=hint)

@@ -37,7 +37,7 @@ def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Co
     if action is None or action.kind == "call":
         return "", ""
     if not shows_facts(action):
-        hint = _HINTS.get(action.kind, "declare a tool of its own for the look-up")
+        hint = _HINTS.get(action.kind, "declare a separate tool for the look-up")
         return f"what `{tool}` returns may be what the agent wrote itself", hint
     if action.kind != "sql":
         return "", ""
@@ -45,7 +45,7 @@ def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Co
         return f"an observation of `{tool}` may use neither `text` nor `absent` nor `$args`", "map columns of the rows"
     if named := [take.name for take in action.takes if take.name in keys]:
         return (
-            f"the key `{named[0]}` would be what the agent says, as `{tool}` takes it",
+            f"the key `{named[0]}` would come from the agent, because `{tool}` takes it as an argument",
             "give the parameter another name",
         )
     return "", ""

@@ -104,7 +104,7 @@ def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
     if words := state.words:
         _, *found = words.split(_DIALOG)
         if len(found) != 1 or len(found[0]) > _LONGEST_DIALOG:
-            raise NotTaken("the page may have changed, and it is not known what it shows")
+            raise NotTaken("the page may have changed, so its content is unknown")
         return {"the browser says": " ".join(found[0].split()), "as shown": _fingerprint(words)}
     page = state.page_for(call)
     try:

@@ -68,7 +68,7 @@ class PageState:
             return
         self._result, self._last, self._words = None, step, ""
         self._under_way[step] = call.turn
-        self._unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
+        self._unknown = f"`{call.tool}` may have changed the page, which was not shown since"
 
     def result(self, result: Result, call: Call) -> None:
         """Record a tool's result."""
@@ -76,7 +76,7 @@ class PageState:
         is_snapshot = call.tool == self.terms.snapshot
         if not is_snapshot and step < self._shown and not call.refused:
             self._result = None
-            self._unknown = f"the page may have changed with `{call.tool}`, which has ended since it was shown"
+            self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
             self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
         # An agent in its next turn no longer waits for calls of the last turn.
@@ -102,7 +102,7 @@ class PageState:
         page = page_in(text_of(self._result.value()))
         if isinstance(page, Unreadable):
             return f"the last snapshot of the page cannot be read: {page}"
-        return page if page.is_complete else "the last snapshot shows a part of the page only"
+        return page if page.is_complete else "the last snapshot shows only a part of the page"
 
     @property
     def words(self) -> str:
@@ -148,7 +148,7 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
     if named := _named(page, call, terms):
         return named * 2 if call.arguments.get("doubleClick") else named
     if not {name for name, value in call.arguments.items() if value} <= _OF_FOCUS | set(terms.description):
-        raise NotTaken("the call names no element in a way that is known")
+        raise NotTaken("the call names no element in a known way")
     if page.focused is None:
         raise NotTaken("the call names no element, and the page does not show which has the focus")
     return [(page.focused, {})]
@@ -164,7 +164,9 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
         # Which button a browser presses then depends on scripts and on attributes that no snapshot shows.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce("it types and submits a form at once. Type first, look at the page, then press the button")
-        raise NotTaken("the call submits a form, and no page shows what that presses: press the button that is meant")
+        raise NotTaken(
+            "the call submits a form, but no page shows which button that presses: press the intended button"
+        )
     is_key = bool(arguments.get("key") or arguments.get("keys"))
     for element, _ in named if not is_key else ():
         _check_inside(page, element)
@@ -189,7 +191,7 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
     found: list[tuple[Element, Mapping[str, Any]]] = []
     for item in (call.arguments, *_items(call.arguments)):
         if any(item.get(name) is not None for name in _ELSEWHERE if name not in terms.target):
-            raise NotTaken("the call names an element by other means than the page shows")
+            raise NotTaken("the call names an element in a way that the page does not show")
         refs = [str(item[name]) for name in terms.target if item.get(name)]
         if item is call.arguments:
             refs += [str(value) for name, value in item.items() if names_element(name) and value]
@@ -336,7 +338,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
     else:
         found = _cell(page, row, take.column)
     if found is None:
-        raise NotTaken(f"the row of the element has no one cell `{take.column}`")
+        raise NotTaken(f"the row of the element has no single cell `{take.column}`")
     return _shown(page, found)
 
 
@@ -397,7 +399,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
     """Return the value of the only form field with a name."""
     fields = [each for each in page.elements if each.role in FIELDS and " ".join(each.name.split()) == take.column]
     if len(fields) != 1 or fields[0].at in content_of(page, (*terms.content, FRAME)):
-        raise NotTaken(f"the page has no one field `{take.column}`")
+        raise NotTaken(f"the page has no single field `{take.column}`")
     return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
 
 

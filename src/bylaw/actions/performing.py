@@ -289,7 +289,7 @@ class _Resolving:
             known |= set(self._tool.parameters if self._tool is not None else ())
         for name, value in self._call.arguments.items():
             if value is not None and name not in known:
-                raise NotTaken(f"nothing says what the argument `{name}` means for the call")
+                raise NotTaken(f"the pack does not say what the argument `{name}` means")
 
     def _parts(self) -> Iterator[Part]:
         """Yield the parts of the call from every reader that its tool's actions name."""
@@ -320,7 +320,7 @@ class _Resolving:
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
         for text in values:
             if not isinstance(text, str):
-                raise NotTaken(f"argument `{terms.argument}` is not a text")
+                raise NotTaken(f"argument `{terms.argument}` is not text")
             if _CUT.search(text):
                 raise NotTaken(f"argument `{terms.argument}` may be cut short, and its rest may do anything")
             for found, words in _found(terms, text):
@@ -387,7 +387,7 @@ class _Resolving:
         assert part is not None
         if take.source == "item":
             if (value := part.item.get(take.field)) is None:
-                raise NotTaken(f"the call says no `{take.field}` for the element")
+                raise NotTaken(f"the call has no `{take.field}` for the element")
             return value
         if part.kind == "page":
             from bylaw.actions.page_state import taken_from_page
@@ -395,7 +395,7 @@ class _Resolving:
             return taken_from_page(take, self._page, part.value, self._state.terms)
         value: Any = _of_part(part, action, take.field)
         if value is None:
-            raise NotTaken(f"`${take.source}.{take.field}` is not known")
+            raise NotTaken(f"`${take.source}.{take.field}` is unknown")
         return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
 
 
@@ -455,7 +455,7 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
         if command.program not in terms.programs:
             return False
         if not command.is_of_system:
-            raise NotTaken(f"`{command.written[:LONGEST]}` may be another program than `{command.program}`")
+            raise NotTaken(f"`{command.written[:LONGEST]}` may be a different program from `{command.program}`")
     if terms.privileged is not None and command.is_privileged is not terms.privileged:
         return False
     if terms.commands and not _is_spelled(command, terms):
@@ -495,9 +495,9 @@ def paths_of(part: Part) -> list[str]:
     """
     command = part.value
     if command.paths is None:
-        raise NotTaken("a word of the command, or the folder it runs in, is not known before it runs")
+        raise NotTaken("a word of the command, or the folder it runs in, is unknown before it runs")
     if part.is_moved and not all(path.startswith("/") for path in command.paths):
-        raise NotTaken("an earlier command may have gone to another folder; give whole paths")
+        raise NotTaken("an earlier command may have changed the folder; use absolute paths")
     return list(command.paths)
 
 

@@ -128,7 +128,7 @@ class Answerer:
         told: list[str] = []
         if self._unreachable is not None:
             told.append(
-                f"The model was not asked: {self._unreachable}. Whatever only the model can settle stays undecided."
+                f"The model was not asked: {self._unreachable}. Questions that only it can settle stay undecided."
             )
         if count := len(self._waiting):
             waits = "1 request waits" if count == 1 else f"{count} requests wait"

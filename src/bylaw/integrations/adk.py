@@ -31,7 +31,7 @@ from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import unwrapped
 
-UNHEARD = "Not done: the shield does not know the conversation in which `{}` is called."
+UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
 """The prefix of ADK's own calls, which ask for a confirmation or a credential."""
 

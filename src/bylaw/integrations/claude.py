@@ -32,7 +32,7 @@ from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.recorded_value import read_content
 
-CHANGED = "its arguments were changed after they were decided on: ask for it once more as it should be"
+CHANGED = "its arguments were changed after the decision. Make the call again with the right arguments"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
 """Prefixes of prompts that the program submits itself."""
 MOST = 100
@@ -40,9 +40,9 @@ PATIENCE = 10.0
 """Seconds to wait for a call's message."""
 LIMIT = 30.0
 """The time limit for a decision in seconds."""
-UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
-LATE = "it was heard of after calls that were asked for beside it: ask for it once more"
-UNSURE = "the shield was told of words that may be the user's, and they have not come with the messages"
+UNHEARD = "the shield did not receive the message with this call: wrap the messages in `guard.hear(...)`"
+LATE = "it was reported after other calls of the same message. Make the call again"
+UNSURE = "the shield was told of words that may be the user's, but no message contained them"
 REPLAY = "replay-user-messages"
 """The program's option to send back what the host has sent."""
 APPEND = "append-system-prompt"
@@ -140,14 +140,14 @@ class HostHooks:
         changed = self._changed.pop(id, [given])
         self._decided[id] = changed[0]
         if any(each != changed[0] for each in changed):
-            raise ValueError("two hooks of the host change its arguments, each in its own way")
+            raise ValueError("two hooks of the host change its arguments in different ways")
         return changed[0]
 
     def ran(self, id: str, given: Any) -> None:
         """Record the arguments with which a tool has run."""
         decided = self._decided.pop(id, given)
         if decided != given:
-            log.error("a tool ran with arguments that were not decided on: a hook in a settings file changed them")
+            log.error("a tool ran with arguments that were not checked: a hook in a settings file changed them")
 
 
 def denied(why: str) -> dict[str, Any]:
@@ -273,7 +273,7 @@ class ShieldHooks:
             try:
                 await self._hear(message)
             except Exception as error:
-                tell(error, "a message could not be followed")
+                tell(error, "a message could not be processed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             yield message
 

@@ -163,7 +163,7 @@ class Follower:
                 self._follow(parts)
             except Exception as error:
                 # From here on, the history has a gap, so nothing that depends on it is allowed.
-                tell(error, "a conversation could not be followed")
+                tell(error, "a conversation could not be processed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
                 self._events = self.session.length
@@ -302,7 +302,7 @@ class Follower:
                         self._planned[id] = self._decide(Asked(id, call.tool, call.arguments), agent)
             except Exception as error:
                 # The calls will be decided one by one when they are made.
-                tell(error, f"what `{agent}` asks for could not be decided on")
+                tell(error, f"the calls of `{agent}` could not be checked")
             self._events = self.session.length
 
     def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
@@ -407,7 +407,7 @@ class Follower:
                 self.session.interrupt(self._given[id], decision)
             except Exception as error:
                 # When made again, the call is decided anew, and its confirmation is used up.
-                tell(error, f"that `{decision.tool}` was interrupted could not be kept")
+                tell(error, f"the interruption of `{decision.tool}` could not be logged")
 
     def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
         """Return the decision on an interrupted call that continues now."""
@@ -434,8 +434,8 @@ class Follower:
                     # Other workers may continue the conversation, and this one may never see it again.
                     self.session.flush()
             except Exception as fault:
-                tell(fault, f"the result of {id} could not be kept")
-                self.session.lacks = f"the result of a call could not be kept: {fault}"
+                tell(fault, f"the result of {id} could not be logged")
+                self.session.lacks = f"the result of a call could not be logged: {fault}"
             self._events = self.session.length
 
     def end(self) -> None:
@@ -450,7 +450,7 @@ class Follower:
             try:
                 self.session.flush()
             except Exception as error:
-                tell(error, "the end of a conversation could not be kept")
+                tell(error, "the end of a conversation could not be logged")
 
     def _decide(self, call: Asked, agent: str = "") -> Decision:
         name = self._named(call.id)
@@ -555,7 +555,7 @@ def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error
     """Return the decision on a call that could not be judged, as the pack says. It is never a silent allow."""
     tell(error, f"no decision on {tool}")
     binding = Binding(shield.pack, shield.postures, tool)
-    ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be decided on")
+    ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be checked")
     answer, posture = ground.answer, ground.posture
     allowed = answer == "allow" or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)

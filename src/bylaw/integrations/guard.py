@@ -106,7 +106,7 @@ def is_declined(session: LiveSession, decision: Decision) -> bool:
 def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") -> None:
     """Report the user's answer to a card. `by` says how the user answered, such as the button."""
     if prompt.whom != "user":
-        raise UsageError(f"`{prompt.tool}` waits for a person here, not for the user", hint="use `approve`")
+        raise UsageError(f"`{prompt.tool}` waits for a reviewer, not for the user", hint="use `approve`")
     session.confirm(prompt.id, yes, by=by)
 
 
@@ -114,7 +114,7 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
     """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
     if prompt.whom != "person":
         hint = "show them the card, and use `confirm`"
-        raise UsageError(f"`{prompt.tool}` waits for the user here: nobody else can say yes for them", hint=hint)
+        raise UsageError(f"`{prompt.tool}` waits for the user, and nobody else can answer for them", hint=hint)
     assert session.shield.log is not None
     answer = session.shield.log.approve if yes else session.shield.log.reject
     answer(prompt.id, by=by, note=note, tenant=session.shield.tenant)
@@ -167,7 +167,7 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
             if answer.get("id") == prompt.id and _is_signed(prompt, answer):
                 return answer
         holds = f'"id": "{prompt.id}"' + (', "by": NAME' if prompt.whom == "person" else "")
-        log.warning("no answer to `%s` about `%s`: it holds {%s}", prompt.whom, prompt.tool, holds)
+        log.warning("not an answer to `%s` about `%s`: an answer contains {%s}", prompt.whom, prompt.tool, holds)
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:

@@ -45,7 +45,7 @@ AGAIN = 2
 instead.
 """
 ELSEWHERE = (
-    "the answer to a card was given to another `ShieldMiddleware`, and none of them keeps a log: make one for all "
+    "the answer to a card went to another `ShieldMiddleware`, and neither has a log: use one for all "
     "requests, or give its shield a `log`"
 )
 SOURCE = "lc_source"
@@ -372,7 +372,7 @@ class _Watch(BaseCallbackHandler):
             # A tool that uses another tool: the decision covers both.
             return
         outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
-        hint = "give the agent in there the middleware too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"
+        hint = "add the middleware to the inner agent too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"
         raise UsageError(f"tool `{name}` would run {outer} without a decision", hint=hint)
 
 

@@ -68,17 +68,19 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         """Insert earlier exchanges. Reject requests that cannot be shielded."""
         if call_type not in CHATS:
             if kwargs.get("tools") and call_type is not None:
-                raise UsageError(f"the shield holds chat completions, not `{getattr(call_type, 'value', call_type)}`")
+                raise UsageError(
+                    f"the shield supports only chat completions, not `{getattr(call_type, 'value', call_type)}`"
+                )
             return None
         if "model" not in kwargs or "messages" not in kwargs:
             hint = "`acompletion(model=..., messages=...)`"
-            raise UsageError("a guardrail of LiteLLM sees what is given by name", hint=hint)
+            raise UsageError("a LiteLLM guardrail sees only named arguments", hint=hint)
         if kwargs.get("tools") or kwargs.get("functions"):
             if kwargs.get("stream"):
-                hint = "leave `stream` out of requests with tools"
-                raise UsageError("a call that is streamed cannot be held back", hint=hint)
+                hint = "remove `stream` from requests with tools"
+                raise UsageError("a streamed call cannot be stopped", hint=hint)
             if kwargs.get("n") not in (None, 1):
-                raise UsageError("the shield decides on one answer of a model, not on several", hint="leave `n` out")
+                raise UsageError("the shield can check only one answer per request", hint="remove `n`")
         kwargs["messages"] = self._whole(_scope(kwargs), self._own(kwargs.get("messages") or []))
         if (told := self.instructions) and not _told(kwargs, "bylaw_agent"):
             kwargs["messages"] = _after_system(kwargs["messages"], told)
@@ -98,7 +100,9 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
             return None
         message = choices[0].message
         if getattr(message, "function_call", None):
-            raise UsageError("a call of the form `function_call` cannot be held", hint="give `tools`, not `functions`")
+            raise UsageError(
+                "a call in the form `function_call` cannot be stopped", hint="use `tools`, not `functions`"
+            )
         before, scope = self._own(request_data["messages"]), _scope(request_data)
         asked = list(getattr(message, "tool_calls", None) or ())
         decided = await asyncio.to_thread(self._decided, request_data, before, message, asked)

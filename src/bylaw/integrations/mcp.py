@@ -180,5 +180,5 @@ async def _heard(links: Links, bus: InMemorySubscriptionBus, wanted: Any, contex
             result = await handler(context, params)
             tasks.cancel_scope.cancel()
     if lost:
-        raise McpError(code=CONNECTION_CLOSED, message="the server behind this proxy has stopped telling of changes")
+        raise McpError(code=CONNECTION_CLOSED, message="the server behind this proxy no longer reports changes")
     return result

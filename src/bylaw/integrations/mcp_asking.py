@@ -81,7 +81,7 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
     try:
         return await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
     except Exception as error:
-        log.warning("the client could not put a question to its user: %s", error)
+        log.warning("the client could not ask its user: %s", error)
         return None
 
 

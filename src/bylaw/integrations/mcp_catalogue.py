@@ -91,7 +91,7 @@ class Catalogue:
             for each in listed:
                 name = str(each["name"])
                 if name not in tools and len(tools) >= MOST:
-                    log.warning("the server lists more than %d tools: the rest is not shown", MOST)
+                    log.warning("the server lists more than %d tools; the rest are hidden", MOST)
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
@@ -128,15 +128,19 @@ class Catalogue:
             return known
         if not known.accepted and is_open:
             return Known((replace(told, by=FIRST),))
-        what = "describes it otherwise than was accepted" if known.accepted else "has a tool that nobody has accepted"
+        what = (
+            "describes it differently from the accepted version"
+            if known.accepted
+            else "has a tool that nobody has accepted"
+        )
         log.warning("tool `%s`: the server %s (%s); %s", clean(name, NAME), what, told.digest, self._way)
         return known if len(known.waiting) >= WAITING else replace(known, waiting=(*known.waiting, told))
 
     @property
     def _way(self) -> str:
         if self._file is None:
-            return "calls of it are asked about; with `--tools FILE` somebody can accept it"
-        return f"calls of it are asked about until somebody accepts it: bylaw tools {self._file}"
+            return "a reviewer must approve each call; with `--tools FILE`, somebody can accept the tool"
+        return f"a reviewer must approve each call until somebody accepts the tool: bylaw tools {self._file}"
 
     def _doubt(self) -> None:
         found: dict[str, str] = {}
@@ -158,7 +162,7 @@ class Catalogue:
                 write_book(self._file, book)
             except OSError as error:
                 # Waiting descriptions stay in memory; only acceptances would be lost.
-                log.error("%s: the tools cannot be written: %s", self._file, error)
+                log.error("%s: the file of accepted tools cannot be written: %s", self._file, error)
             self._stamp = _stamp(self._file)
 
 
@@ -172,7 +176,7 @@ def read_book(file: Path) -> Book:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Book)
     except (OSError, msgspec.DecodeError) as error:
-        hint = "it is written by `bylaw proxy --tools`"
+        hint = "`bylaw proxy --tools` writes this file"
         raise UsageError(f"not a file of accepted tools: {error}", place=str(file), hint=hint) from None
 
 
@@ -199,7 +203,7 @@ def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
             seen = (replace(each, by=by, at=time.time()) for each in said)
             tools[name] = Known((*known.accepted, *seen), left)
     if strange := [each for each in digests if each not in found]:
-        raise UsageError(f"no description `{clean(strange[0], NAME)}` waits", place=str(file))
+        raise UsageError(f"no description `{clean(strange[0], NAME)}` is waiting", place=str(file))
     if found:
         write_book(file, Book(tools))
     return sorted(set(found.values()))

@@ -55,7 +55,7 @@ _NOTES = ("system", "developer")
 def name_in(given: Any, of: str) -> str:
     """Return a given name as text."""
     if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
-        raise UsageError(f"the name of {of} is not a text of at most {NAME} characters")
+        raise UsageError(f"the name of {of} must be text of at most {NAME} characters")
     return str(given)
 
 
@@ -87,7 +87,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
     if turn is None:
         return None
     if isinstance(turn, bool) or not isinstance(turn, int | str):
-        raise UsageError(f"`{TURN}` is neither a whole number nor a text")
+        raise UsageError(f"`{TURN}` is neither a whole number nor text")
     return str(turn)
 
 
@@ -104,7 +104,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
         if text is None:
             raise UsageError(
                 f"message {place} of `{MESSAGES}` is not a plain message from `user` or `assistant`",
-                hint="leave out calls and results: the proxy has seen those itself",
+                hint="omit calls and results, because the proxy has already seen them",
             )
         key = str(message.get("id") or "")
         match message["role"]:

@@ -87,7 +87,7 @@ class Fronts:
             if _place(request.session) is place:
                 return Front(request.session, request.request_id)
         if place not in self._known:
-            raise McpError(code=NOBODY, message="the client that this could belong to is gone")
+            raise McpError(code=NOBODY, message="the client for this request has disconnected")
         return Front(self._known[place])
 
     def asked(self) -> Front:
@@ -97,9 +97,9 @@ class Fronts:
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
-            raise McpError(code=NOBODY, message="several clients share this server: whom it asks cannot be told")
+            raise McpError(code=NOBODY, message="several clients share this server, so it is unknown which one it asks")
         if not places:
-            raise McpError(code=NOBODY, message="no client is there that this could belong to")
+            raise McpError(code=NOBODY, message="no client is connected for this request")
         return self.of(*places)
 
     async def tell_all(self, notification: Any) -> None:

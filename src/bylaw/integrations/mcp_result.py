@@ -31,7 +31,7 @@ from bylaw.shield import Decision, LiveSession
 from bylaw.trace.event import Message, Result
 
 MASKED = "[masked]"
-WITHHELD = "[withheld: parts of this result are not for you, and which ones cannot be told in it]"
+WITHHELD = "[withheld: parts of this result are not for you, and they cannot be separated]"
 RUNNING = 80
 """The minimum length at which a value without line breaks counts as text and not as a name."""
 
@@ -111,7 +111,7 @@ def returned(answer: Any, tool: str) -> dict[str, Any]:
     # A tool without an object as result has its value under this name.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
     if any(_contradicts(read_data(text), wrapped) for text in texts):
-        log.warning("%s: its result in words contradicts the structured one; neither counts as seen", tool)
+        log.warning("%s: its text result contradicts the structured result; neither counts as seen", tool)
         return {"content": "", "captured": False}
     return {"content": wrapped, "error": error}
 

@@ -59,8 +59,8 @@ from bylaw.shield.history import linked
 
 MOST_SESSIONS = 10_000
 """The maximum number of conversations kept. The least recently used is dropped first."""
-NO_KEY = "the call does not say which conversation it belongs to, so what was looked up before is not known"
-FORGOTTEN = "the conversation was quiet for so long that what was looked up in it is no longer known"
+NO_KEY = "the call does not say which conversation it belongs to, so earlier look-ups are unknown"
+FORGOTTEN = "the conversation was quiet for so long that its look-ups are no longer known"
 
 PAGE_CHANGED = "the page has changed since the call was decided"
 PAGE_UNKNOWN = "the page could not be shown again before the call"
@@ -289,7 +289,7 @@ class ShieldMiddleware(Middleware):
                     # The call may or may not have run.
                     await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
-                raise ToolError(f"{reason}; whether `{tool}` was carried out is not known") from error
+                raise ToolError(f"{reason}; it is unknown whether `{tool}` ran") from error
             raise
         if isinstance(answer, InputRequiredToolResult):
             await self._interrupt(session, id, decision)
@@ -414,7 +414,7 @@ class ShieldMiddleware(Middleware):
         try:
             await anyio.to_thread.run_sync(self._handed.note, session, RESOURCE, parts, self._new_id())
         except Exception as error:
-            tell(error, "what came along with a result is not in the log")
+            tell(error, "the data that came with a result is not in the log")
             self._handed.note(None, RESOURCE, parts, "")
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
@@ -494,7 +494,7 @@ class ShieldMiddleware(Middleware):
             await anyio.to_thread.run_sync(session.interrupt, id, decision)
         except Exception as error:
             # When made again, the call is decided anew, and its confirmation is used up.
-            tell(error, f"that `{decision.tool}` waits for an answer is not in the log")
+            tell(error, f"the question about `{decision.tool}` is not in the log")
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
         def keep(session: LiveSession) -> None:

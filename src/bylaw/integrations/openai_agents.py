@@ -190,7 +190,7 @@ class ShieldHooks(RunHooks):
                 return tool
             what = f"tool `{getattr(tool, 'name', type(tool).__name__)}` of agent `{agent.name}`"
             hint = "make it a function tool"
-            raise UsageError(f"{what} is a `{type(tool).__name__}`, which the shield cannot stand before", hint=hint)
+            raise UsageError(f"the shield cannot check {what}, because it is a `{type(tool).__name__}`", hint=hint)
         before = ToolInputGuardrail(guardrail_function=self._before, name="bylaw")
         after = ToolOutputGuardrail(guardrail_function=self._after, name="bylaw")
         return dataclasses.replace(
@@ -319,7 +319,7 @@ class ShieldHooks(RunHooks):
         id = getattr(context, "tool_call_id", "")
         if (self._inner(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
-            hint = "run the agent that `protect` returns, with it"
+            hint = "run the agent that `protect` returns"
             raise UsageError(f"tool `{name}` would run without a decision", hint=hint)
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:

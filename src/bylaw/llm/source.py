@@ -28,7 +28,7 @@ def open_chat(
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":
         if recordings is None:
-            raise ChatError("no recordings folder is given")
+            raise ChatError("no recordings folder")
         return Recorded(recordings)
     if said.startswith("batch:"):
         folder = said.removeprefix("batch:")
@@ -40,8 +40,8 @@ def open_chat(
         return Recorded(recordings, batch, keeps=keeps) if recordings is not None else batch
     model = said or os.environ.get("OPENAI_MODEL", "")
     if not model:
-        hint = "--llm MODEL or OPENAI_MODEL with OPENAI_BASE_URL, or --llm batch:DIR"
-        raise ChatError("no model is given", hint=hint)
+        hint = "add --llm MODEL or OPENAI_MODEL with OPENAI_BASE_URL, or --llm batch:DIR"
+        raise ChatError("no model", hint=hint)
     settings = Settings(model, stream=stream, max_tokens=max_tokens, concurrency=concurrency)
     endpoint = Endpoint(settings, recordings=recordings, progress=progress)
     return Recorded(recordings, endpoint) if recordings is not None else endpoint

@@ -245,7 +245,7 @@ class _Snapshot:
             elif (quoted := _QUOTED_LINE.fullmatch(line)) is not None:
                 key = _LINE.fullmatch("- " + quoted[2].replace("''", "'"))
                 if key is None or key[8]:
-                    raise Unreadable("the line is no element", line=number)
+                    raise Unreadable("the line is not an element", line=number)
                 _, changed, role, name, before, ref, after, *_ = key.groups()
                 if changed:
                     is_complete = False
@@ -256,7 +256,7 @@ class _Snapshot:
                 is_complete = False
                 self._add(number, unchanged[1], "", None, "", unchanged[2], None, None)
             else:
-                raise Unreadable("the line is no element of a snapshot", line=number)
+                raise Unreadable("the line is not an element of a snapshot", line=number)
         if not self.elements and is_complete:
             raise Unreadable("the snapshot is empty", line=self.first)
         return Page(tuple(self.elements), url, title, is_complete, self.properties)
@@ -294,7 +294,7 @@ class _Snapshot:
             step = self.step = self.step or indent
             depth, odd = divmod(indent, step)
             if odd or step not in (2, 4) or depth >= len(self.parents) or depth > MAX_DEPTH:
-                raise Unreadable("the line is not where an element can be", line=number)
+                raise Unreadable("an element cannot be on this line", line=number)
         del self.parents[depth + 1 :]
         return depth, self.parents[depth]
 
@@ -302,7 +302,7 @@ class _Snapshot:
         _, parent = self._place(number, len(indent))
         own = self.properties.setdefault(parent, {})
         if parent < 0 or name in own:
-            raise Unreadable(f"`/{name}` is no property of an element, or is there twice", line=number)
+            raise Unreadable(f"`/{name}` is not a property of an element, or appears twice", line=number)
         own[name] = _value(value, number)
 
 

@@ -127,7 +127,7 @@ def _plain(text: str, style: str) -> str:
     if text[:1] in ("[", "{", '"', "'"):
         raise Unreadable("the path begins like a list or a quoted text, and tools may read it as one")
     if text.startswith("~"):
-        raise Unreadable("the path begins with `~`, and whose home that is, is not known")
+        raise Unreadable("the path begins with `~`, but the home folder is unknown")
     return text.replace("\\", "/") if style == "windows" else text
 
 
@@ -170,7 +170,7 @@ def _name(name: str, style: str) -> str:
     if ":" in name or any(each in name for each in '<>"|?*'):
         raise Unreadable(f"`{name[:60]}` is not the name of a file")
     if name[-1] in " ." or name[:1] == " " or re.fullmatch(r"[^.]*~[0-9]+(?:\.[^.]*)?", name):
-        raise Unreadable(f"`{name[:60]}` is another file's name too")
+        raise Unreadable(f"`{name[:60]}` is also the name of another file")
     if _WINDOWS_DEVICE.fullmatch(name):
         raise Unreadable(f"`{name[:60]}` is a device")
     return name

@@ -76,7 +76,7 @@ class _Reader:
         if len(text) > MAX_CHARACTERS:
             raise Unreadable(f"the command has more than {MAX_CHARACTERS:,} characters")
         if nested > MAX_NESTED_TEXTS:
-            raise Unreadable("shells that run shells, too deep to follow")
+            raise Unreadable("shells that run shells, nested too deeply")
         _check_characters(text)
         self.source = text.encode("utf-8")
         self.nested = nested
@@ -93,7 +93,7 @@ class _Reader:
         tree = _parser().parse(self.source)
         root = tree.root_node
         if root.has_error:
-            raise Unreadable("it is not a shell command that can be parsed", line=_line_of_fault(root))
+            raise Unreadable("the shell command cannot be parsed", line=_line_of_fault(root))
         before = self.source[: root.start_byte] + self.source[root.end_byte :]
         if before.strip(b" \t\n"):
             raise Unreadable("the grammar leaves out a part of the text")
@@ -447,7 +447,7 @@ class _Reader:
         here = self.directories
         self.inside += 1
         if self.inside > MAX_SUBSTITUTIONS:
-            raise self._fault("substitutions in one another, too deep to follow", node)
+            raise self._fault("substitutions nested too deeply", node)
         for child in node.named_children:
             if child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 files = _Files()
@@ -479,9 +479,9 @@ class _Reader:
         """Add the program at the start of `spelled`, and the one that it runs if it is a wrapper."""
         first = spelled[0]
         if not first.is_exact:
-            raise Unreadable(f"the program `{first.text[:40]}` is not known before it runs", line=self.line)
+            raise Unreadable(f"the program `{first.text[:40]}` is unknown before it runs", line=self.line)
         if not first.text or first.text.startswith("-") or first.text.endswith("/"):
-            raise Unreadable(f"`{first.text[:40]}` is no program", line=self.line)
+            raise Unreadable(f"`{first.text[:40]}` is not a program", line=self.line)
         name = posixpath.basename(first.text)
         command = replace(base, program=name, written=first.text, words=tuple(spelled[1:]))
         if name in words.UNFOLLOWABLE:

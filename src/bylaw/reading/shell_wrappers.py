@@ -89,7 +89,7 @@ def _after_options(name: str, words: Sequence[Word], bare: str, valued: str) -> 
 
 def _exact(name: str, word: Word) -> str:
     if not word.is_exact:
-        raise Unreadable(f"what `{name}` runs is not known before it runs")
+        raise Unreadable(f"what `{name}` runs is unknown before it runs")
     return word.text
 
 
@@ -267,7 +267,7 @@ def _git(command: "Command") -> None:
     words = command.words
     for at, word in enumerate(words):
         if not word.is_exact:
-            raise Unreadable("`git` with a command that is not known before it runs")
+            raise Unreadable("`git` with a command that is unknown before it runs")
         if not word.text.startswith("-"):
             if at and words[at - 1].text in ("-C", "-c", "--git-dir", "--work-tree", "--namespace"):
                 continue

@@ -119,7 +119,7 @@ def _check_calls(tokens: list[Token]) -> None:
         is_call = before is not None and before.kind in ("word", "name") and before.word not in words.BEFORE_QUERIES
         opened.append(before.word if before is not None and is_call else "")
         if sum(map(bool, opened)) > MAX_CALLS or sum(word in words.TYPES for word in opened) > MAX_TYPES:
-            raise Unreadable(f"more than {MAX_CALLS} functions in one another, or {MAX_TYPES} named as types")
+            raise Unreadable(f"more than {MAX_CALLS} nested functions, or {MAX_TYPES} named as types")
 
 
 def _check_operators(tokens: list[Token]) -> None:
@@ -182,7 +182,7 @@ class _Reader:
             case word if word in words.SESSION_STATEMENTS or word in words.WRITE_STATEMENTS:
                 return [_unknown_write(word)]
             case word:
-                raise Unreadable(f"`{word[:40]}` does not begin a statement that is known")
+                raise Unreadable(f"`{word[:40]}` does not begin a known statement")
 
     def _is_plain_begin(self) -> bool:
         """Whether a `begin` or `savepoint` contains no statement."""
@@ -441,7 +441,7 @@ class _Parsed:
         try:
             trees: list[Any] = parser.parse(text)
         except (_sqlglot().errors.SqlglotError, RecursionError) as error:
-            raise _Unparsed(f"it is not SQL that can be parsed: {str(error).splitlines()[0][:120]}") from None
+            raise _Unparsed(f"the SQL cannot be parsed: {str(error).splitlines()[0][:120]}") from None
         finally:
             _is_reading.reset(quiet)
         if len(trees) != 1 or trees[0] is None:

@@ -262,7 +262,7 @@ class _Scanner:
         if sign in "([{":
             self.open.append(sign)
             if len(self.open) > MAX_DEPTH:
-                raise self._fault(f"more than {MAX_DEPTH} brackets in one another")
+                raise self._fault(f"more than {MAX_DEPTH} nested brackets")
         elif sign in ")]}" and (not self.open or self.open.pop() + sign not in ("()", "[]", "{}")):
             raise self._fault(f"`{sign}` closes nothing")
 

@@ -89,7 +89,7 @@ def read_url(text: str) -> Url:
         raise Unreadable("a URL with a user name")
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        raise Unreadable(f"`{authority[:60]}` is no host")
+        raise Unreadable(f"`{authority[:60]}` is not a host")
     port = int(parts[2]) if parts[2] else PORTS[scheme]
     if not 0 < port < 65536:
         raise Unreadable(f"the port {port}")
@@ -115,11 +115,11 @@ def _host(written: str) -> str:
         try:
             return str(ipaddress.IPv6Address(written[1:-1]))
         except ValueError:
-            raise Unreadable(f"`{written}` is no address") from None
+            raise Unreadable(f"`{written}` is not an address") from None
     host = _in_ascii(written.lower().removesuffix("."))
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise Unreadable(f"`{written[:60]}` is no name of a host")
+        raise Unreadable(f"`{written[:60]}` is not a host name")
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return str(ipaddress.IPv4Address(host))
@@ -131,7 +131,7 @@ def _host(written: str) -> str:
 def _in_ascii(name: str) -> str:
     """Return the name in ASCII, if nobody can mistake it for another."""
     if len(name) > 253:
-        raise Unreadable("the name of a host is too long")
+        raise Unreadable("the host name is too long")
     if name.isascii() and "xn--" not in name:
         return name
     try:
@@ -141,7 +141,7 @@ def _in_ascii(name: str) -> str:
             return host.decode("ascii")
     except UnicodeError:
         pass
-    raise Unreadable(f"`{name[:60]}` is no name of a host, or another one than it looks")
+    raise Unreadable(f"`{name[:60]}` is not a host name, or is a different one than it seems")
 
 
 def _path(written: str) -> str:

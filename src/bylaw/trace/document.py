@@ -376,7 +376,7 @@ def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
 
 def _stray(data: bytes) -> str:
     text = data.strip(b" \t\r\n,").decode("utf-8", "replace")
-    return f"in no record: `{text if len(text) <= 40 else text[:37] + '...'}`"
+    return f"text outside any record: `{text if len(text) <= 40 else text[:37] + '...'}`"
 
 
 def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
@@ -436,7 +436,7 @@ ODD = (
 
 
 def oddity(error: Exception) -> str:
-    return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
+    return str(error) if isinstance(error, Malformed) else f"unknown record format: {tell(error)}"
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:

@@ -150,7 +150,9 @@ def _system(url: str) -> Any:
     try:
         return core.url_to_fs(url)[0]
     except (ImportError, ValueError) as error:
-        raise UsageError(f"no storage of that kind: {error}", place=url, hint="install what fsspec names") from None
+        raise UsageError(
+            f"unsupported storage: {error}", place=url, hint="install the package that fsspec names"
+        ) from None
 
 
 def _refuse(url: str, error: Exception) -> NoReturn:
@@ -307,7 +309,7 @@ class Source(Struct, frozen=True, dict=True):
             pieces.append(chunk[:left])
             left -= len(chunk)
             if left < 0:
-                why = f"unpacks to more than {_mebibytes(most)}: if that is meant, unpack it first"
+                why = f"unpacks to more than {_mebibytes(most)}; if this is intended, unpack it first"
                 break
         return b"".join(pieces).removeprefix(_BOM), why
 

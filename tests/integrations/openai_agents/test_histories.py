@@ -246,7 +246,7 @@ def test_so_is_one_that_it_runs_without_them(tmp_path: Path, way: str) -> None:
 def test_a_local_tool_that_is_no_function_is_refused_when_the_agent_is_protected(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     tool = LocalShellTool(executor=lambda _: "done")
-    with pytest.raises(UsageError, match="which the shield cannot stand before"):
+    with pytest.raises(UsageError, match="the shield cannot check"):
         talk.guard.protect(talk.agent(greedy, tools=[tool]))
 
 

@@ -246,7 +246,7 @@ def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
     """Move calls that are stored with their results into the message, and return the results."""
     listed = _listed(first(given, ("toolInvocations", "tool_invocations")) or [])
     if any(not isinstance(each, dict) for each in listed):
-        raise Malformed("a tool invocation is no object")
+        raise Malformed("a tool invocation is not an object")
     blocks = [cast("Fields", part) for part in _listed(message.content) if isinstance(part, dict)]
     told = {call[2] for block in blocks if (call := call_in(block))}
     told.update(text_id(call.id) for call in message.tool_calls or ())
@@ -272,7 +272,7 @@ def _named(message: Fields, place: str) -> Fields:
         if value is None or (value in ([], "") and ours in fields):
             continue
         if fields.get(ours) not in (None, [], "", value):
-            raise Malformed(f"{place} tells `{ours}` twice, and otherwise the second time")
+            raise Malformed(f"{place} contains `{ours}` twice with different values")
         fields[ours] = value
     return fields
 
@@ -563,7 +563,7 @@ def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
                 check_parts(message.content, f"message {place}")
         follow(chat, transcript)
     except Malformed as error:
-        raise UsageError(str(error), hint="give messages as they went to the model") from error
+        raise UsageError(str(error), hint="pass messages as they were sent to the model") from error
 
 
 def _read(message: Any, place: int) -> list[ChatMessage]:
@@ -572,5 +572,5 @@ def _read(message: Any, place: int) -> list[ChatMessage]:
     record: Any = dump(mode="json") if callable(dump) else message
     if not isinstance(record, dict):
         kind = type(message).__name__
-        raise UsageError(f"message {place} is a `{kind}`", hint="give a dict, or an object with `model_dump`")
+        raise UsageError(f"message {place} is a `{kind}`", hint="pass a dict, or an object with `model_dump`")
     return as_chat(cast("dict[str, Any]", record), f"message {place}")

@@ -192,7 +192,7 @@ def _read_spans(
         yield read
         dropped = span.span.dropped_attributes_count
         if dropped and isinstance(read, Generation) and not read.fault:
-            why = f"the SDK dropped {dropped} attributes, of the first messages perhaps"
+            why = f"the SDK dropped {dropped} attributes, perhaps of the first messages"
             yield f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
 
 
