@@ -131,7 +131,7 @@ def test_what_is_accepted_is_what_was_looked_at(tmp_path: Path) -> None:
     known.refresh()
     assert known.take([tool("steals")]) == [tool("pays you")]
     assert "refund" in known.doubts
-    with pytest.raises(UsageError, match="waits"):
+    with pytest.raises(UsageError, match="is waiting"):
         accept(file, [seen], "ann")
 
 

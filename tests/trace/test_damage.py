@@ -34,13 +34,13 @@ def found_in(tmp_path, content: str, name: str = "x.json") -> list[str]:
         (f"[{talk('a')}]{talk('b')}", ["a", "b"]),
         (f"{talk('a')}{talk('b')}", ["a", "b"]),
         (f"{talk('a')}{talk('b')}\n{talk('c')}\n", ["a", "b", "c"]),
-        (f"{talk('a')} and more\n{talk('b')}\n", ["a", "! in no record: `and more`", "b"]),
-        (f"[{talk('a')}] and more", ["a", "! in no record: `and more`"]),
+        (f"{talk('a')} and more\n{talk('b')}\n", ["a", "! text outside any record: `and more`", "b"]),
+        (f"[{talk('a')}] and more", ["a", "! text outside any record: `and more`"]),
         (f"[{talk('a')}, 5, {talk('b')}]", ["a", "! expected `object`, got `int`", "b"]),
         (f"[5, {talk('a')}]", ["! expected `object`, got `int`", "a"]),
         (
             f'[{talk("a")}, "x", {talk("b")}] [null]',
-            ["a", '! text outside any record: `"x"`', "b", "! in no record: `null`"],
+            ["a", '! text outside any record: `"x"`', "b", "! text outside any record: `null`"],
         ),
         (
             f"[{talk('a')}, {talk('b')[:20]}",
