@@ -170,8 +170,8 @@ def run() -> None:
         sys.exit(130)
     except OSError as error:
         # Status 2, because 1 means a finding.
-        why = (error.strerror or str(error)).lower()
-        is_full = error.errno in (ENOSPC, EDQUOT) or "no space left" in why
+        is_full = error.errno in (ENOSPC, EDQUOT)
+        why = (os.strerror(error.errno) if is_full and error.errno else error.strerror or str(error)).lower()
         hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
         print(visible(f"bylaw: {UsageError(why, place=str(error.filename or ''), hint=hint)}"), file=sys.stderr)
         sys.exit(2)

@@ -156,10 +156,9 @@ class RayWorker:
         try:
             return Answer(self._judge.judge(shard))
         except Exception as error:
-            is_full = isinstance(error, OSError) and error.errno in _FULL
-            return Answer(
-                why=f"no disk space for the output ({_line(error)})" if is_full else _line(error), is_final=is_full
-            )
+            if isinstance(error, OSError) and error.errno in _FULL:
+                return Answer(why=f"the output cannot be written: {os.strerror(error.errno).lower()}", is_final=True)
+            return Answer(why=_line(error))
 
 
 class _Process:
