@@ -1,6 +1,7 @@
 """The desks: their judges' view of the true state, and the effect of the shield."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,17 @@ from bylaw_lab.desks.shop import open_shop
 
 
 @pytest.fixture(scope="module", params=["database", "repository", "shop"])
-def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    folder: Path = tmp_path_factory.mktemp("desk")
-    if request.param == "database":
-        with open_database(folder) as opened:
-            yield opened
-    elif request.param == "shop":
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    # Other runs of pytest close its folder to the user that the commands of a desk run as.
+    with tempfile.TemporaryDirectory(prefix="bylaw-desk-") as folder:
+        yield from opened(request.param, Path(folder))
+
+
+def opened(name: str, folder: Path) -> Iterator[Desk]:
+    if name == "database":
+        with open_database(folder) as found:
+            yield found
+    elif name == "shop":
         pytest.importorskip("playwright")
         if not shutil.which("chromium"):
             pytest.skip("needs `chromium` on the path")
