@@ -180,6 +180,8 @@ class Writer:
                 f"{self.thing()}.size {op} {self.thing()}.size",
                 f"{self.thing()}.due {op} {self.thing()}.due",
                 f"{self.thing()}.made - {self.thing()}.made {op} {hours}",
+                f'time({self.thing()}.due, "12:30") {op} now() - {hours}',
+                f'time({self.thing()}.due, "09:00") {op} {made}',
                 f"{self.thing()}.paid == {self.thing()}.gift",
                 f"{self.thing()}.state == {self.thing()}.state",
                 f"{self.number()} {op} {self.number()}",

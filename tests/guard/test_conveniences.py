@@ -1,14 +1,16 @@
 """What keeps guards short: functions that they share, pairs, tables, `done`, an answer in one line."""
 
+from datetime import UTC, date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from bylaw.facts.entity import Fact
-from bylaw.guard import Vocabulary, parse_guards
+from bylaw.guard import Vocabulary, evaluate, parse_guards
 
 from .asking import EXISTS, names, outcome, said, wrapped
-from .shop import VOCABULARY, faults, guard, order
+from .shop import ARGUMENTS, ENTITIES, VOCABULARY, faults, guard, order
 from .twin import Table
 
 
@@ -222,3 +224,46 @@ def test_an_argument_that_is_text_is_compared_with_no_number(condition: str, sai
     text = f"def g(call, facts):\n    return permit() if {condition} else deny('no')\n"
     found = [str(fault) for fault in parse_guards(text, file="g.py", vocabulary=vocabulary)[1]]
     assert found == ([f"g.py:2: the argument `note` is text; {said_so}"] if said_so else [])
+
+
+class TestTimeOfDay:
+    """A day and a time of day in separate values make one time."""
+
+    @pytest.mark.parametrize("day", ['"2024-05-16"', 'date("2024-05-16")', 'time("2024-05-16T23:00:00")', "r.due"])
+    @pytest.mark.parametrize(("clock", "want"), [("15:00", "permit"), ("15:01", "deny"), ("9:30", "permit")])
+    def test_it_is_the_time_on_that_day(self, day: str, clock: str, want: str) -> None:
+        condition = f'time({day}, "{clock}") - now() <= hours(24)'
+        assert outcome(condition, order(due=date(2024, 5, 16))) == want
+
+    def test_it_may_come_from_arguments(self) -> None:
+        given = {**ARGUMENTS, "day": "2024-05-15", "note": "15:30"}
+        assert outcome("time(call.day, call.note) > now()", arguments=given) == "permit"
+        assert outcome("time(call.day, call.note) > now()", arguments={**given, "note": "14:30"}) == "deny"
+
+    @pytest.mark.parametrize("clock", ["24:00", "10", "10:00:00", "10:00Z", "gold", "10:60", "\u0661\u0660:00"])
+    def test_another_text_is_no_time_of_day(self, clock: str) -> None:
+        told = said(wrapped(f'time("2024-05-16", "{clock}") > now()'))
+        assert told.outcome == "failed"
+        assert "is not a time of day; write HH:MM" in told.because
+
+    def test_an_unknown_day_is_asked_for(self) -> None:
+        told = said(wrapped('time(r.due, "10:00") > now()'))
+        assert (told.outcome, names(told.lacking)) == ("undetermined", ["Order[A].due"])
+        assert outcome('time(r.due, "10:00") > now() or not time(r.due, "10:00") > now()') == "permit"
+
+    def test_it_is_local_time_in_the_zone_of_the_pack(self) -> None:
+        """At a quarter to eleven in Athens it is a quarter to eight in UTC."""
+        athens = Vocabulary(ENTITIES, VOCABULARY.arguments, zone=ZoneInfo("Europe/Athens"))
+        late = guard(wrapped('now() > time(date(now()), "10:30")'), athens)
+        for hour, want in ((7, "permit"), (6, "deny")):
+            now = datetime(2024, 5, 15, hour, 45, tzinfo=UTC)
+            assert evaluate(late, ARGUMENTS, Table(EXISTS), now=now)[0].outcome == want
+
+    @pytest.mark.parametrize("sum_", ['call.day + "T10:00"', 'call.day + " " + call.note'])
+    def test_the_message_for_a_sum_of_texts_names_it(self, sum_: str) -> None:
+        (told,) = faults(wrapped(f"time({sum_}) > now()"))
+        assert "write time(day, clock)" in told
+
+    def test_the_failure_of_a_sum_of_texts_names_it(self) -> None:
+        given = {**ARGUMENTS, "day": "2024-05-15", "note": "15:30"}
+        assert "write time(day, clock)" in said(wrapped("time(call.day + call.note) > now()"), arguments=given).because

@@ -6,7 +6,7 @@ Runs the guard's own source as ordinary Python on every way the unknown facts ma
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -79,6 +79,7 @@ def function(source: str, name: str, now: datetime) -> Any:
         "days": lambda n: timedelta(days=n),
         "hours": lambda n: timedelta(hours=n),
         "date": date.fromisoformat,
+        "time": lambda day, clock: datetime.combine(day, time.fromisoformat(clock)),
         "money": Decimal,
         "count": lambda items: sum(1 for item in items if item),
         "get": lambda record, key, default=None: record.get(key, default),

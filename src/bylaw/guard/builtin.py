@@ -1,7 +1,8 @@
 """The built-ins of the guard language: records, lists, texts and loops. All are size-limited and accept Unknowns."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import cmp_to_key
 from itertools import pairwise
@@ -24,6 +25,8 @@ from bylaw.guard.operation import (
     not_alike,
     weight,
 )
+
+_CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
@@ -321,8 +324,12 @@ class BuiltIns(Operations):
             return self._moment(value).date()
         return self.do_time(value).date()
 
-    def do_time(self, value: Any) -> Any:
-        """Return the instant of a time or ISO text, or the start of a date."""
+    def do_time(self, value: Any, clock: Any = None) -> Any:
+        """Return the instant of a time or ISO text, or the start of a date. With a clock such as `10:00`, return the
+        instant on that day.
+        """
+        if clock is not None:
+            return self.on_day(value, clock)
         if isinstance(value, Unknown):
             is_time = value.kind == "time" and (self.zone is None or value.step != DAY)
             return value if is_time else derive("time", (value,), "time", step=1)
@@ -331,6 +338,18 @@ class BuiltIns(Operations):
         if value.__class__ is date:
             return datetime(value.year, value.month, value.day)
         return admit(self._moment(value), self.zone)
+
+    def on_day(self, day: Any, clock: Any) -> Any:
+        if isinstance(day, Unknown) or isinstance(clock, Unknown):
+            return derive("time", (day, clock), "time", step=1)
+        day = self.do_date(day)
+        try:
+            if clock.__class__ is str and _CLOCK.fullmatch(clock):
+                return datetime.combine(day, time.fromisoformat(clock.zfill(5)))
+        except ValueError:
+            pass
+        shown = f"`{clock[:40]}`" if clock.__class__ is str else name_of(clock)
+        return fail(f"{shown} is not a time of day; write HH:MM")
 
     def _moment(self, value: Any) -> datetime:
         if value.__class__ is str and 10 <= len(value) <= 40 and value[4] == value[7] == "-":

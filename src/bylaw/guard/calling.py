@@ -224,7 +224,7 @@ class Calling:
                 return self.gathering(name, inside)
         if name == "get" and self.scope.is_root(node.args[0], self.scope.call):
             return self.reading.optional_argument(node)
-        if name in FOLDED and isinstance(node.args[0], ast.Constant):
+        if name in FOLDED and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
             return self.folded(node, name, node.args[0].value)
         made = [self.expression(argument) for argument in node.args]
         if name == "get" and isinstance(node.args[1], ast.Constant) and node.args[1].value in self.scope.nullable:

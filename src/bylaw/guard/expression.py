@@ -120,9 +120,8 @@ class Expressions:
             if isinstance(side, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr)) or (
                 isinstance(side, ast.Constant) and isinstance(side.value, (str, bytes))
             ):
-                return self.fault(
-                    node, "arithmetic works on numbers, money and dates", "compare texts and lists directly"
-                )
+                hint = "compare texts and lists directly; for a day and a time of day, write time(day, clock)"
+                return self.fault(node, "arithmetic works on numbers, money and dates", hint)
         return self.run(method, self.expression(node.left), self.expression(node.right))
 
     def comparison(self, node: ast.Compare) -> ast.expr:

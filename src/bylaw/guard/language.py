@@ -57,12 +57,12 @@ class Vocabulary(Struct, frozen=True):
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
 """Built-ins that take a comprehension."""
-_OF_ONE = ("len", "any", "all", "sum", "count", "sorted", "abs", "date", "time", "days", "hours", "money")
+_OF_ONE = ("len", "any", "all", "sum", "count", "sorted", "abs", "date", "days", "hours", "money")
 ARITY: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys((*_OF_ONE, "lower", "strip", "provenance"), (1, 1)),
     **dict.fromkeys(("min", "max"), (1, 20)),
     **dict.fromkeys(("now", "requested"), (0, 0)),
-    "round": (1, 2),
+    **dict.fromkeys(("round", "time"), (1, 2)),
     "get": (2, 3),
 }
 BUILT_INS = frozenset((*ARITY, "done"))
@@ -81,6 +81,7 @@ OF_LOOKUPS = frozenset(("found", "unseen", "history"))
 
 INSTEAD: Mapping[str, str] = {
     "datetime": "write now(), date(x), time(x), days(n) or hours(n)",
+    "combine": "write time(day, clock)",
     "timedelta": "write days(n) or hours(n)",
     "Decimal": 'write money("19.99")',
     "isinstance": "fields and arguments have their declared types",

@@ -345,7 +345,8 @@ class Operations:
                 *(self.instant(each) if each.__class__ is datetime else each for each in (one, other))
             )
             return self.on_clocks(made) if made.__class__ is datetime else made
-        return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}")
+        hint = "; for a day and a time of day, write time(day, clock)" if "text" in kinds else ""
+        return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}{hint}")
 
     def unknown_arithmetic(self, name: str, one: Any, other: Any) -> Any:
         if name in ("add", "subtract"):
