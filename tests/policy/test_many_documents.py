@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.cli.check import print_checked, print_sentences
 from bylaw.cli.console import open_console
@@ -113,6 +114,15 @@ def test_coverage_goes_by_document(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "  help/refunds.md: 2 enforced, 1 listed, 0 uncovered\n" in said
     assert "  fees.txt:1  Nothing is shipped to somebody else." in said
     assert "\nhelp/refunds.md > Refunds\n" in said
+
+
+def test_what_waits_for_review_is_enforced_in_no_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = check(load(tmp_path, several("[fees.txt, help]")))
+    held_back = tuple((name, "new") for each in report.sentences for name in each.checked)
+    print_checked(replace(report, unaccepted=held_back), open_console(), whole=True)
+    said = capsys.readouterr().out
+    assert "; 0 enforced, " in said
+    assert "  help/refunds.md: 0 enforced, 2 not accepted, 1 listed, 0 uncovered\n" in said
 
 
 def test_review_goes_by_document(tmp_path: Path) -> None:

@@ -227,19 +227,24 @@ def _figures(report: CheckReport) -> Iterable[str]:
         found = counted(len(report.conflicts), "problem") if report.conflicts else "no problems"
         yield f"rules: {report.rules}, {found}"
     yield told_sentences(report)
-    yield from _by_document(report.sentences)
+    yield from _by_document(report)
 
 
-def _by_document(covered: Sequence[Covered]) -> list[str]:
+_STATES = ("enforced", "not accepted", "listed", "uncovered")
+
+
+def _by_document(report: CheckReport) -> list[str]:
     """Return the coverage of each document, lowest first; empty for a single document."""
     states: dict[str, Counter[str]] = {}
-    for entry in covered:
-        states.setdefault(entry.document, Counter())[entry.state] += 1
+    held_back = {name for name, _ in report.unaccepted}
+    for entry in report.sentences:
+        state = "not accepted" if waits(entry, held_back) else entry.state
+        states.setdefault(entry.document, Counter())[state] += 1
     if len(states) < 2:
         return []
     order = sorted(states.items(), key=lambda item: -item[1]["uncovered"])
     shown = [
-        f"  {name}: {', '.join(f'{counts[state]} {state}' for state in ('enforced', 'listed', 'uncovered'))}"
+        f"  {name}: {', '.join(f'{counts[each]} {each}' for each in _STATES if counts[each] or each != 'not accepted')}"
         for name, counts in order[:_DOCUMENTS]
     ]
     left = [counts["uncovered"] for _, counts in order[_DOCUMENTS:]]

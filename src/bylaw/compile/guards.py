@@ -461,7 +461,10 @@ def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) ->
         sound = sorted(divided, key=lambda each: len(str(each.case)))
         found += [Gap(f"at the bound of `{bound}`", each.case, each.outcomes[0]) for each in sound[:1]]
     stated = [gap for gap in found if not bench.misfits(policy, [{"note": gap.about, **gap.case, "want": "deny"}])]
-    return stated[:_WALKED]
+    unlike: dict[str, Gap] = {}
+    for gap in stated:
+        unlike.setdefault(repr(gap.case), gap)
+    return list(unlike.values())[:_WALKED]
 
 
 def _mend(
