@@ -118,7 +118,7 @@ def test_coverage_goes_by_document(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_what_waits_for_review_is_enforced_in_no_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = check(load(tmp_path, several("[fees.txt, help]")))
-    held_back = tuple((name, "new") for each in report.sentences for name in each.checked)
+    held_back = tuple((name, "unsigned") for each in report.sentences for name in each.checked)
     print_checked(replace(report, unaccepted=held_back), open_console(), whole=True)
     said = capsys.readouterr().out
     assert "; 0 enforced, " in said
