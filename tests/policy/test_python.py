@@ -11,10 +11,10 @@ import pytest
 
 import bylaw
 from bylaw.pack import load_pack
-from bylaw.policy.python import parse_python
+from bylaw.text.python import parse_python
 
 SOURCES = Path(bylaw.__file__).parent
-APART = ("policy/python.py", "packs/")
+APART = ("text/python.py", "packs/")
 """What comes with a pack runs in a simulator of its own."""
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.policy.python import parse_python, text_of
+from bylaw.text.python import parse_python, text_of
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -30,9 +30,9 @@ from bylaw.compile.sort import Sorted, draft_text
 from bylaw.compile.span import Draft
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
-from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
+from bylaw.text.python import parse_python, text_of
 
 _CLAUSE = re.compile(r"^\s*\d+(\.\d+)+\.?\s")
 _NUMBER = re.compile(r"(?<![\w.])\$?(\d+(?:,\d{3})*(?:\.\d+)?)(?!\w)")

@@ -31,9 +31,9 @@ from bylaw.engine.finished import verdicts
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of, leaves
 from bylaw.guard import Guard, evaluate
-from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
+from bylaw.text.python import parse_python
 from bylaw.trace import Call, Trajectory
 
 WORLDS = 400

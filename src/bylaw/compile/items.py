@@ -19,9 +19,9 @@ from bylaw.compile.check import Question
 from bylaw.compile.guards import functions_of
 from bylaw.compile.naming import function_name
 from bylaw.errors import UsageError
-from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import LOADER, YamlError, read_yaml
 from bylaw.scan.written import dump, packed
+from bylaw.text.python import parse_python
 
 Key = tuple[str, ...]
 """`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name in that section."""

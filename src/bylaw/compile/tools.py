@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card, Results, schema_text
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import CatalogueError, read_catalogue_file
-from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import YamlError, read_yaml_file
 from bylaw.scan.shape import Shapes, parameters_of
+from bylaw.text.python import parse_python
 from bylaw.trace import Trajectory
 
 _TYPES: dict[str, dict[str, Any]] = {

@@ -33,12 +33,12 @@ from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Criterion, Pack, build_pack
 from bylaw.policy.folder import PackFolder
-from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.check import check_lines, function_lines, signed_lines
 from bylaw.shield.history import read_decision
+from bylaw.text.python import parse_python
 from bylaw.trace import Identities, Trajectory, read
 from bylaw.trace.event import Call
 from bylaw.trace.source import log_file

@@ -13,7 +13,7 @@ from bylaw.errors import GuardError, SyntaxFault
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary, children_of, fields_compared, parts_of, unnamed_kinds
 from bylaw.guard.scope import FileHelpers, Scope
 from bylaw.guard.statement import LazyFunction, Statements, translate_helper
-from bylaw.policy.python import parse_python
+from bylaw.text.python import parse_python
 
 
 class Branch(Struct, frozen=True):

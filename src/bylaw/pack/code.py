@@ -19,10 +19,10 @@ from bylaw.facts.schema import CardFact, FieldSearch, Schema
 from bylaw.guard import Guard, Vocabulary, compile_value, compute_value, parse_guard_files, parse_lookups, run_lookup
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder
-from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
+from bylaw.text.python import parse_python
 
 if TYPE_CHECKING:
     from bylaw.actions.action import Actions

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError
 from bylaw.policy.folder import PackFolder, own_record, read_folder
-from bylaw.policy.python import parse_python
 from bylaw.policy.tool import Posture, Postures
+from bylaw.text.python import parse_python
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"

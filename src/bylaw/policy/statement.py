@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError
-from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import Located, Scalar, YamlPath
+from bylaw.text.python import parse_python
 
 DRAFTED_BY = "bylaw init"
 """The author of unreviewed entries in a draft."""

@@ -20,6 +20,8 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Raw, Struct
 
+from bylaw.text.python import parse_python
+
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
@@ -299,7 +301,7 @@ def read_python(text: str) -> Any:
         source = f"fields({_NEXT_FIELD.sub(', ', source)})"
     try:
         # The brackets are needed, because several values with commas are not a single value.
-        (value,) = _read(ast.parse(f"[{source}]", mode="eval").body, literals)
+        (value,) = _read(parse_python(f"[{source}]", mode="eval").body, literals)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotPython from None
     return value
