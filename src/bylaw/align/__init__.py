@@ -1,1 +1,1 @@
-"""What the next model should learn: thoughts, data sets and rewards. Start at `reward` and `thought`."""
+"""Training material for the next model: thoughts, data sets and rewards. Start with `reward` and `thought`."""

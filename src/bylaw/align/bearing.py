@@ -1,11 +1,11 @@
-"""Finds the policies that a turn serves with its look-up, question, statement or call, by running the guards.
+"""Runs the guards to find the policies that a turn serves by its look-up, question, statement or call.
 
 The turn works towards a write. The write's guards run on what the agent had seen before the turn, and again on what it
 had seen afterwards. A look-up or question serves the policies whose evaluation changes in between.
 
-Notes record what a guard compared, in words, for verified thoughts. A guard says `starts_at - now() >= hours(24)`. A
-thought that only names the start leaves the calculation to a small model. A thought with `24 hours from now is
-2025-03-13 09:00: later` states the result.
+Notes describe a guard's comparisons in words, for use in verified thoughts. A guard may compare `starts_at - now() >=
+hours(24)`; a thought that gives only the start leaves the calculation to a small model. A thought with `24 hours from
+now is 2025-03-13 09:00: later` states the result.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class Note(Struct, frozen=True):
     """A comparison that a guard made."""
 
     fact: Fact | None
-    """The compared fact; None if the value comes from the caller or the call and not from a tool."""
+    """The compared fact; None if the value comes from the caller or the call rather than from a tool."""
     words: str
     name: str = ""
     """The name of a value from the caller or the call."""
@@ -240,7 +240,7 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration as policies state it: in days from two whole days on, otherwise in hours or minutes."""
+    """Return a duration as policies state it: in days for more than two whole days, otherwise in hours or minutes."""
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
         count, rest = divmod(minutes, size)
@@ -294,7 +294,9 @@ class Bearing(Struct, frozen=True):
     denials: tuple[str, ...] = ()
     """The reasons of the guards that deny."""
     is_settled: bool = False
-    """Whether every guard permits on what was seen. If the turn is the write itself, it must also keep every rule."""
+    """Whether every guard permits the write, given what was seen. If the turn is the write itself, the write must also
+    comply with every rule.
+    """
 
     @property
     def required(self) -> frozenset[str]:
@@ -302,7 +304,7 @@ class Bearing(Struct, frozen=True):
 
 
 def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
-    """Return the next write of a recorded conversation. A log does not show writes that the agent refused."""
+    """Return the next write of a recorded conversation. A log does not show which writes the agent refused."""
     for event in events[start:]:
         if isinstance(event, Call) and event.by == "agent" and not event.fault and _effect(pack, event) == "write":
             return Serving(event)
@@ -396,7 +398,7 @@ class _Look:
         return [(way.tool, _frozen(way.given(named))) for way in self._pack.schema.ways[entity.name, fact.field]]
 
     def asking(self) -> set[str]:
-        """Return the policies that depend on a fact that only the user knows."""
+        """Return the policies that depend on facts only the user knows."""
         return {each.policy.id for each in self.evidence if any(done.asked for done in each.completions)}
 
     def denying(self) -> set[str]:
@@ -467,7 +469,7 @@ class _Look:
 
 
 def valued(pack: Pack, tool: str) -> frozenset[str]:
-    """Return a tool's arguments that its guards compare and that are no names or ids, such as an amount or a tier."""
+    """Return a tool's arguments that its guards compare and that are not names or ids, such as an amount or a tier."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
     keys = frozenset(name for guard in guards for name in guard.arguments[0])
@@ -486,7 +488,7 @@ def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Servi
 
 
 def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
-    """Return the purpose of a turn's calls; None without calls."""
+    """Return the purpose of a turn's calls; None if the turn has no calls."""
     effects = {_effect(pack, event) for event in turn if isinstance(event, Call)}
     return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
 
@@ -533,7 +535,7 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
 
 
 def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
-    """Whether the user's yes to this turn would make the call keep a rule that it may break now."""
+    """Whether a yes from the user to this turn would make the call comply with a rule that it may break now."""
     yes = Message("user", "Yes.", turn=_APART - 1)
     unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
     return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))

@@ -1,12 +1,12 @@
 """The data sets of the three stages, in the format of TRL and ms-swift: `messages`, and `tools` as JSON text.
 
-A model learns the assistant's messages. Stage 1 has the policy in the system message and answers only. Stage 2 has
-thoughts and no policy. `answers` has neither, to measure what the thoughts add. `rl` has turns to try and reward. The
-source is a pack's own tasks or recorded conversations.
+A model learns the assistant's messages. Stage 1 has the policy in the system message and no thoughts. Stage 2 has
+thoughts and no policy. `answers` has neither, so that the effect of the thoughts can be measured. `rl` has turns that a
+model tries and that are then rewarded. The source is a pack's own tasks or recorded conversations.
 
 Preference pairs come from an audit: the flagged call, and the look-up that it lacked. Neither side has a thought. A
-true thought leads to the look-up and none leads to the call, so pairs with thoughts would teach the presence of
-thoughts and not the right call.
+true thought can lead to the look-up but not to the flagged call, so in pairs with thoughts a model would learn whether
+a thought is present instead of which call is right.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: s
 
 
 def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
-    """Return a turn to try, with the messages before it and everything that its reward needs."""
+    """Return a turn for a model to try, with the messages before it and everything needed to compute its reward."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     required = sorted(lesson.bearing.required)
@@ -99,7 +99,7 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
 def turn_rows(
     pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0, for_judge: bool = False
 ) -> list[Row]:
-    """Return `count` random turns of some conversations, in order.
+    """Return `count` turns in order, drawn at random from some conversations.
 
     A text that cannot be checked without a model is left out, unless `for_judge` is set.
     """
@@ -163,7 +163,7 @@ class SetFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """How a folder of sets was made."""
+    """How the data sets in a folder were created."""
 
     schema: str
     pack: str
@@ -293,7 +293,7 @@ class Marked(Struct, frozen=True):
     """Conversation and step."""
     verdict: str
     policies: tuple[str, ...]
-    """The policies that the call broke or met by luck."""
+    """The policies that the call broke or complied with only by luck."""
     prompt: tuple[dict[str, Any], ...]
     made: str
     """The call as a model writes it."""
@@ -313,7 +313,7 @@ class Pairs(Struct, frozen=True):
     examples: int
     """The number of labelled rows for KTO."""
     without: Mapping[str, int]
-    """Flagged calls without a pair, by verdict. No look-up would have helped these."""
+    """The number of flagged calls without a pair, by verdict. No look-up would have helped these calls."""
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:

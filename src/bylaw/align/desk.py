@@ -70,7 +70,7 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """The practice tasks of one pack. Measuring an agent needs only `tasks`; the rest may return nothing."""
+    """The practice tasks of one pack. Only `tasks` is needed to measure an agent; other methods may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """Plays one task step by step: a model's outputs, with the replies of the tools and the user.
 
-Many episodes can be played together. Give all their `messages` to a model, `step` each episode with its output, and
+Many episodes can be played together. Pass all their `messages` to a model, `step` each episode with its output, and
 continue until all are `done`. A step takes well under a millisecond.
 """
 
@@ -22,7 +22,7 @@ FAULTS = 4
 
 
 class Ending(Protocol):
-    """How a conversation ended, judged by the task's own truth and never by the guards behind the rewards."""
+    """How a conversation ended, judged by the task's own ground truth and never by the guards behind the rewards."""
 
     @property
     def database(self) -> bool:
@@ -101,7 +101,7 @@ class Outcome(Struct, frozen=True):
     """The conversation as an audit reads it."""
     thoughts: tuple[str, ...]
     faults: int
-    """The number of unreadable outputs, and of calls with an unknown tool or unfit arguments."""
+    """The number of unreadable outputs plus calls with an unknown tool or invalid arguments."""
 
     @property
     def success(self) -> bool:

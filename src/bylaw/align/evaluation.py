@@ -89,9 +89,9 @@ class Evaluation(Struct, frozen=True):
     """Near-misses per write."""
     violation_rate: float
     hallucinated: float
-    """The share of stated rules that no policy has."""
+    """The share of stated rules that belong to no policy."""
     novel: float | None = None
-    """pass@1 on tasks with policy combinations that training lacks."""
+    """pass@1 on tasks whose policy combinations do not occur in training."""
     seen: float | None = None
 
 
@@ -154,7 +154,7 @@ def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean; 0 for no values."""
+    """Return the mean; 0 if there are no values."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -164,15 +164,15 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
-    """Return how many policies an episode's thoughts state, and how many rules they make up. Values that the user or a
-    tool gave may be facts of the case.
+    """Return how many policies an episode's thoughts state, and how many rules the thoughts make up. Values from the
+    user or a tool may be facts of the case.
     """
     shown: set[tuple[str, str]] = set()
     for event in outcome.events:
         match event:
             case Message("user", text) | Result(_, text):
                 shown |= {value.key for value in values_in(str(text))}
-            case _:  # the agent's own words are no source
+            case _:  # The agent's own words are not a source.
                 pass
     found = [matcher(pack).mentions(thought, shown) for thought in outcome.thoughts]
     return sum(len(one.recalled) for one in found), sum(len(one.made_up) for one in found)

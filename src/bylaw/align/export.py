@@ -1,5 +1,5 @@
-"""Exports the data sets for trainers, and the reward as each calls it: TRL, verl, ms-swift, verifiers. None is
-imported.
+"""Exports the data sets for trainers, and the reward in the form that each trainer calls: TRL, verl, ms-swift and
+verifiers. None of these libraries is imported.
 
 No row has a `tools` column, because the system message lists the tools. With the column, a template would list them
 again in a contradictory form. The chat template is exported too, because some models' templates drop thoughts from
@@ -64,7 +64,7 @@ def _graded(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
-    """Return a turn to try, in a trainer's format."""
+    """Return a turn for a model to try, in a trainer's format."""
     prompt, at = row["prompt"], {"task": row["task"], "turn": row["turn"]}
     match trainer:
         case "trl":
@@ -211,7 +211,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # Text that is not JSON stays a text, and the format reward sees that it is no call.
+        # Text that is not JSON remains text, and the format reward sees that it is not a call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 

@@ -24,7 +24,7 @@ from bylaw.trace.event import Call
 
 
 class UngradedError(UsageError):
-    """A text was due, but there is nothing to grade it by."""
+    """A text was expected, but nothing is available to grade it against."""
 
 
 class Gold(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Gold(Struct, frozen=True):
     """The messages before the turn. The guards read the facts of the case from them."""
 
     def due(self) -> ToolCall | Text:
-        """The call or text that was due."""
+        """The expected call or text."""
         return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Text)
 
     @property
@@ -64,7 +64,7 @@ class Grader:
         self._switches = switches
 
     def grade(self, output: str, gold: Gold) -> Reward:
-        """Return the reward of one output. Raises UngradedError if a text was due and cannot be graded."""
+        """Return the reward of one output. Raises UngradedError if a text was expected and cannot be graded."""
         if gold.needs_judge and self._judge is None:
             hint = "mark it with a judge (--judge MODEL), or leave the row out"
             raise UngradedError("no slots to grade this text by", hint=hint)
@@ -141,7 +141,7 @@ def _predicted(read: Output) -> ToolCall | Text:
 
 
 def _thought(read: Output, output: str) -> str:
-    """Return the thought. An unclosed thought extends to the end of the output and costs its full length."""
+    """Return the thought. An unclosed thought extends to the end of the output, and its full length is penalised."""
     if read.thought is not None:
         return read.thought
     _, opened, rest = output.partition("<think>")

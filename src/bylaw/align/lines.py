@@ -32,7 +32,7 @@ _Words = TypeVar("_Words", Judged, Text)
 
 
 def read_turn(line: bytes, place: str) -> Turn:
-    """Return the turn in one line of JSON. Raises RecordError with the fault."""
+    """Return the turn in one line of JSON. Raises RecordError with the reason."""
     try:
         found = _decoder.decode(line)
         return Turn(
@@ -52,7 +52,7 @@ def read_turn(line: bytes, place: str) -> Turn:
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
-    """A call, or what stands for words on this side."""
+    """A call, or the value that represents text on this side."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(f"{name} has {many} of `tool` and `{words}`, and needs one - at `$.{name}`")
@@ -99,7 +99,7 @@ Row = dict[str, Any]
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """One line: an output and its row. Without a row, the row on the same line is meant."""
+    """One line: an output and its row. If no row is named, the row on the same line is used."""
 
     answer: str
     row: int | None = None

@@ -1,9 +1,9 @@
 """Finds by words and values which policies a thought states and which rules it makes up, without a model.
 
-A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if its values, and
-the words that distinguish the policy's cases, are that policy's. Otherwise the statement is made up, as is a rule-like
-statement that resembles no policy. `words.yaml` has the English words for this, measured on labelled thoughts
-(`lab/scripts/align_matcher.py`). A model reads other models' thoughts better (`grader.ModelJudge`).
+A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if its values
+match that policy's, and so do the words that distinguish the policy's cases. Otherwise the statement is made up, as is
+a rule-like statement that resembles no policy. `words.yaml` has the English words for this, measured on labelled
+thoughts (`lab/scripts/align_matcher.py`). A model reads other models' thoughts better (`grader.ModelJudge`).
 
 A policy's wordings are its definition, the sentences it cites, and its guard's denials. A word weighs more if fewer
 policies use it. Everyday words with one meaning count as one word.
@@ -252,7 +252,9 @@ class Matcher:
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
-        """Return the policy that a statement is about, if any, and whether it is stated correctly; None for no rule."""
+        """Return the policy, if any, that a statement is about, and whether the statement gives it correctly; None if
+        the statement is not a rule.
+        """
         text = statement.text
         words = frozenset(self._lexicon.words(text))
         if len(words) < 2 or not (statement.is_announced or _RULE.search(text)):
@@ -349,14 +351,15 @@ def statements(thought: str) -> Iterator[Statement]:
 
 
 class Checked(Struct, frozen=True):
-    """The comparison of a thought with the guards' findings at its turn."""
+    """The result of comparing a thought with the guards' findings at its turn."""
 
     missing: tuple[str, ...]
     """Policies that the turn needs and the thought does not state."""
     beside: tuple[str, ...]
     """Policies that the thought states and the turn does not need."""
     made_up: tuple[str, ...]
-    """Rules of no policy, and amounts and days without a source in policies or conversation."""
+    """Stated rules that belong to no policy, and amounts and days without a source in the policies or the conversation.
+    """
 
     @property
     def is_faithful(self) -> bool:

@@ -40,7 +40,7 @@ class Output(Struct, frozen=True):
 
 
 def read_output(raw: str) -> Output:
-    """Split an output into parts. Never raises; faults are in `fault`."""
+    """Split an output into parts. Never raises: an error is reported in `fault`."""
     thought: str | None = None
     rest = raw
     if (match := _THOUGHT.fullmatch(raw)) is not None:

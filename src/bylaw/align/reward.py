@@ -39,7 +39,7 @@ class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Judged(Struct, frozen=True, forbid_unknown_fields=True):
-    """A text was due. `judge` rates the actual text from 0 to 10."""
+    """A text was expected. `judge` is the rating of the actual text, from 0 to 10."""
 
     judge: Mark
 
@@ -71,8 +71,8 @@ class Switches(Struct, frozen=True):
     """Alternatives to the paper's rewards. The defaults are the paper's."""
 
     mismatch: Mismatch = "paper"
-    """The reward for a call instead of a text, or the reverse: 0 as printed, or the lowest reward. 0 is better than a
-    call with wrong values, so it teaches a model to talk instead of acting.
+    """The reward for a call instead of a text, or the reverse: 0 as printed, or the lowest reward. A reward of 0 is
+    higher than that of a call with wrong values, so it teaches a model to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
     """The weight of the compliance term: the penalty for a write that the guards do not permit, given the facts seen.
@@ -145,7 +145,9 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Return the share of correct name, parameter names and values. The latter two count even if the name is wrong."""
+    """Return the share of the tool name, the parameter names and the values that are correct. Parameter names and
+    values count even if the tool name is wrong.
+    """
     name = jaccard((expected.tool,), (predicted.tool,))
     names = jaccard(expected.arguments, predicted.arguments)
     values = sum(

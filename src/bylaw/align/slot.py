@@ -1,4 +1,4 @@
-"""Slots: what a text must say, and how well a text says it.
+"""Slots: the values that a text must state, and a rating of how well a text states them.
 
 In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 gives such a
 rating without a model.
@@ -126,7 +126,7 @@ class Slot(Struct, frozen=True):
     """Patterns, one of which must match (ignoring case). Amounts, days and times are found by value instead."""
 
     def stands_in(self, text: str) -> bool:
-        """Whether the text says it."""
+        """Whether the text states the slot's value."""
         match self.kind:
             case "amount":
                 return Decimal(self.value) in amounts_in(text)

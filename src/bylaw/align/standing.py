@@ -1,6 +1,6 @@
 """Decides which recorded conversations are fit for learning, by an audit and by the faults of their calls.
 
-The audit is made here, with a world if given, or read from an earlier audit's folder. Flagged and undecided
+The audit runs here, with a world if one is given, or is read from an earlier audit's folder. Flagged and undecided
 conversations are treated separately, because only the former contain a fault.
 """
 
@@ -102,7 +102,7 @@ class KeptAudit:
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """Return the audit of one conversation. Without a write and a finding, the conversation is fine."""
+        """Return the audit of one conversation. A conversation without a write or a finding is fit for learning."""
         is_judged = f"{file}#{trajectory.position}" not in self._unjudged
         rules = [line["rule"] for line in self._rules.get(trajectory.id, ())]
         return JudgedCalls(self.store.criterion, self._calls.get(trajectory.id, ()), rules, is_judged)
@@ -112,7 +112,7 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""Why a conversation is unfit. `made-up id`: an id that neither the user, the host nor a result had shown. `failed`:
+"""Why a conversation is unfit. `made-up id`: an id that had not been shown by the user, the host or a result. `failed`:
 the source says that the conversation missed its goal.
 """
 

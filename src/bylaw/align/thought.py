@@ -163,8 +163,8 @@ def think(
 ) -> Thought:
     """Return the verified thought of the turn at `span`, for the write that it works towards.
 
-    What was just seen is always included, because it decides. A long thought is shortened elsewhere. A write that was
-    not permitted on what was seen, or that the user did not confirm, has no thought.
+    Whatever was just seen is always included, because the conclusion depends on it; a long thought is shortened
+    elsewhere. A write has no thought if it was not permitted given what was seen, or if the user did not confirm it.
     """
     found = bearing(pack, events, span, serving, purpose)
     before, turn = events[: span.start], events[span.start : span.end]

@@ -1,3 +1,3 @@
-"""Adapters of the shield: one file per framework, each with its own extra. Start at your framework's file, then at
-`follower`.
+"""Adapters that connect the shield to agent frameworks: one file per framework, each with its own extra. Start with
+your framework's file, then read `follower`.
 """

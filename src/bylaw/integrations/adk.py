@@ -33,7 +33,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
-"""The prefix of ADK's own calls, which ask for a confirmation or a credential."""
+"""The prefix of the calls that ADK adds to ask for a confirmation or a credential."""
 
 
 class _Allowed(NamedTuple):
@@ -44,7 +44,7 @@ class _Allowed(NamedTuple):
     """The inner agent that makes the call."""
     decision: Decision
     arguments: dict[str, Any]
-    """The arguments that were decided."""
+    """The arguments on which the decision was made."""
 
 
 class ShieldPlugin(Adapter, BasePlugin):
@@ -77,7 +77,7 @@ class ShieldPlugin(Adapter, BasePlugin):
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Decide a call. None lets the call run; any other value is the tool's answer."""
+        """Decide a call. Return None to let the call run; any other value replaces the tool's result."""
         if self.is_idle:
             return None
         try:
@@ -98,7 +98,9 @@ class ShieldPlugin(Adapter, BasePlugin):
         return False
 
     def _hold(self, tool: Any) -> None:
-        """Decide again at the tool if an agent's own callback, which runs after this plugin, changed the call."""
+        """Make a new decision just before the tool runs if an agent's own callback, which runs after this plugin,
+        changed the call.
+        """
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
             return
@@ -284,7 +286,7 @@ def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
 
 
 def _declined(tool_context: Any) -> dict[str, Any]:
-    """Treat a declined confirmation as a denial, whatever else its payload contains."""
+    """Treat a declined confirmation as a denial, even if its payload says otherwise."""
     payload, id = tool_context.tool_confirmation.payload, tool_context.function_call_id
     asked = [event.actions.requested_tool_confirmations.get(id) for event in tool_context.session.events]
     prompts = [each.payload for each in asked if each is not None and isinstance(each.payload, dict)]

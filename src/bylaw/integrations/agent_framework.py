@@ -2,9 +2,10 @@
 
     agent = Agent(client=client, tools=[...], middleware=ShieldMiddleware("pack").all)
 
-The middlewares work together: some follow the model's input and output, one decides before a function runs. The
-framework's sessions are the conversations. A run without a session is a separate conversation. An agent that another's
-function runs is an inner agent, with or without the middleware. Its calls are decided in the outer conversation.
+The middlewares work together: one follows runs and one follows model requests, while a third makes a decision before
+each function runs. The framework's sessions are the conversations. A run without a session is a separate conversation.
+An agent that another's function runs is an inner agent, with or without the middleware. Its calls are decided in the
+outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -174,7 +175,7 @@ def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
     marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
     name = occurrence or id
     if is_again:
-        # For a second question about the same call, the framework considers the first one finished.
+        # If the same call needs a second question, the framework considers the first question answered.
         name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 
@@ -242,7 +243,7 @@ def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[P
 
 
 def _is_nobodys(message: Any, histories: Set[str]) -> bool:
-    """Whether the framework wrote a message: a summary of others, or context from a provider."""
+    """Whether the framework wrote a message: a summary of other messages, or context from a provider."""
     marks = message.additional_properties or {}
     group, source = marks.get("_group"), marks.get("_attribution")
     if any(

@@ -5,8 +5,8 @@
         ...
 
 In the SDK, a hook that fails or takes too long lets the call run. So a hook here never fails and never waits long: a
-call that is not decided in time is refused. Hooks do not see the agent's text or its parallel calls, which come from
-the messages. A call without a message is refused too.
+call is refused if no decision is made in time. Hooks do not see the agent's text or its parallel calls; the shield
+reads both from the messages. A call without a message is refused too.
 
 If a hook of the host changes a call's arguments in time, the changed arguments are decided. A later change stops the
 call. A subagent is an inner agent: its calls are decided in this conversation, and its input does not count as the
@@ -81,7 +81,7 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether a prompt of this run, perhaps the user's, has not come back yet."""
+        """Whether a prompt from this run, possibly the user's, has not yet been echoed back."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 

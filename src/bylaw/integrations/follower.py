@@ -1,6 +1,7 @@
 """Follows a conversation as a framework keeps it: reports new messages to the session, and decides each turn once.
 
-Each message is reported once. A message that is missing later was still seen. `history` aligns both.
+Each message is reported once. A message that later disappears from the framework's history still counts as seen.
+`history` aligns the two.
 """
 
 import threading
@@ -32,7 +33,7 @@ from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
-"""Which of the user's answers count: all, those to agent messages that were reported here, or none."""
+"""Which of the user's answers count: all of them, only answers to agent messages that were reported here, or none."""
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
@@ -155,7 +156,7 @@ class Follower:
         return turns[turn]
 
     def follow(self, parts: Sequence[Part]) -> None:
-        """Process the history so far. A last turn without results is decided; an older turn has already happened."""
+        """Process the history so far. The last turn is decided if it has no results; older turns have already run."""
         with self._lock:
             self.session.channel.reports_user = True
             try:
@@ -178,7 +179,9 @@ class Follower:
             self._is_passing = True
 
     def hear(self, context: Mapping[str, Any] | None) -> None:
-        """Continue with the principal of `context`. Another principal's earlier messages are not reported again."""
+        """Continue with the principal of `context`. Messages from another principal that came earlier are not reported
+        again.
+        """
         with self._lock:
             if self.session.vouch(context or {}):
                 self._is_passing = True

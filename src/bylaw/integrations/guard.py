@@ -81,8 +81,8 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user has declined a card for any spelling of the call and said nothing since. They are then not asked
-    again.
+    """Whether the user has declined a card for any spelling of the call and has said nothing since. If so, the user is
+    not asked again.
     """
     if decision.card is None:
         return False
@@ -125,8 +125,8 @@ def decide(
 ) -> Decision:
     """Decide a call after its prompts were answered. `put` returns the answer or ends the run for now.
 
-    Without `put`, nobody is asked. Each prompt is shown once. A framework that `replays` runs all of this again and
-    expects the same prompts in order.
+    Without `put`, no question is asked. Each prompt is shown once. A framework that `replays` runs all of this again
+    and expects the same prompts in order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
@@ -159,7 +159,9 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """Return the answer to this prompt. An answer to another prompt, or without id or name, does not count."""
+    """Return the answer to this prompt. An answer does not count if it belongs to another prompt or lacks an id or a
+    name.
+    """
     while True:
         given = put(prompt)
         if isinstance(given, Mapping):
@@ -178,7 +180,7 @@ def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
 def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bool | None:
     """Process an answer: `{"id": ..., "confirm": True, "by": "app"}`, or `{"id": ..., "approve": False, "by": "ann"}`.
 
-    Return None for the wrong kind of answer. An approval is not the user's confirmation.
+    Return None if the answer is of the wrong kind. An approval is not the user's confirmation.
     """
     by, note = str(answer.get("by") or ""), str(answer.get("note") or "")
     yes = answer.get("confirm" if prompt.whom == "user" else "approve")
@@ -190,7 +192,7 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
         else:
             approve(session, prompt, yes, by=by, note=note)
     except BylawError as error:
-        # The next decision on the call takes changes in the meantime into account.
+        # The next decision on the call takes into account what has changed in the meantime.
         tell(error, f"an answer about `{prompt.tool}` does not count")
         return None
     return yes
@@ -237,8 +239,8 @@ def end(token: Token[Carrying]) -> None:
 class Execution:
     """Context manager around the execution of an allowed call, also for coroutines.
 
-    After an exception in `held`, the framework repeats the call. After one in `reported`, the history shows the call's
-    outcome. After any other exception, the call may or may not have run.
+    After an exception of a type in `held`, the framework repeats the call. After an exception of a type in `reported`,
+    the history shows the call's outcome. After any other exception, the call may or may not have run.
     """
 
     def __init__(
@@ -314,11 +316,10 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 
 
 class Followers:
-    """The conversations of a framework that passes the whole history each time. A discarded one is read again.
-
-    The context may differ between runs, and `signed_in_as` names the principal. If another principal continues in the
-    same thread, a separate, linked conversation begins. The first principal's consent, statements and approvals do not
-    count there.
+    """The conversations of a framework that passes the whole history each time. A conversation that was discarded is
+    read again. The context may differ between runs; its `signed_in_as` names the principal. If another principal
+    continues in the same thread, a separate, linked conversation begins. The first principal's consent, statements and
+    approvals do not count there.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -435,7 +436,8 @@ class Guard:
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
         """Return the conversation for which an inner agent works, and its name there.
 
-        If this is unknown or under another pack, the agent gets a separate conversation without a user, and no name.
+        If that conversation is unknown or uses another pack, the agent gets a separate conversation without a user, and
+        has no name.
         """
         found = carried()
         if found is not None and found.follower.session.pack.pin == self.shield.pack.pin:
@@ -489,7 +491,9 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """The text for the system prompt; empty without `instruct`, and for an inner agent, which asks no user."""
+        """The text for the system prompt. It is empty without `instruct`, and for an inner agent, because an inner
+        agent cannot ask the user.
+        """
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:

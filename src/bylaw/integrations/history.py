@@ -1,8 +1,9 @@
 """Aligns the histories that frameworks pass with the messages already reported.
 
-Each time, a framework passes its whole history, the end of it, a summary with the end, or only new messages. A message
-is recognised by the framework's id or by its position, never by its words alone, because people repeat themselves. If a
-history differs from what was reported, or ends too early, there is a gap, and earlier answers do not count.
+On each call, a framework passes its whole history, only the end of it, a summary followed by the end, or only the new
+messages. A message is recognised by the framework's id or by its position, never by its words alone, because people
+repeat themselves. If a history differs from the reported messages, or ends too early, it has a gap, and earlier answers
+do not count.
 """
 
 from collections import Counter
@@ -206,8 +207,8 @@ def _once(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether the history starts with the first known messages, or a summary as a user message, and continues with the
-    last known ones.
+    """Whether the history starts with the first known messages, or with a summary in the form of a user message, and
+    continues with the last known messages.
     """
     same = 0
     while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
@@ -226,7 +227,7 @@ def _word(mark: Mark, ids: Mapping[str, Mark], shows_calls: bool) -> Word:
 def _placed(
     known: Sequence[Mark], given: Sequence[Mark], last: int, heard: Mapping[int, Word], said: Mapping[int, Word]
 ) -> list[int | None]:
-    """Match messages with known ones: from the back up to the last known text, then only later calls."""
+    """Match messages with known ones: backwards from the last known text, then only the calls after it."""
     places: list[int | None] = [None] * len(given)
     free = dict.fromkeys(reversed(range(len(known))))
 

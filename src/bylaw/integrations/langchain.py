@@ -1,7 +1,7 @@
 """The shield as a middleware of LangChain's agents, and so of LangGraph. Extra `langchain`.
 
-The history is the agent's own state, so that the shield knows it after a restart and in another worker. An agent that
-another's tool runs is an inner agent. Its calls are decided in the outer conversation.
+The history is the agent's own state, so the shield knows it after a restart and in another worker. An agent that runs
+inside another agent's tool is an inner agent. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -41,8 +41,8 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""How many other workers may have shown a prompt before, without a log. Beyond that, the agent gets a message
-instead.
+"""If there is no log, how many other workers may have shown a prompt before. Beyond this number, the agent gets a
+message instead of a prompt.
 """
 ELSEWHERE = (
     "the answer to a card went to another `ShieldMiddleware`, and neither has a log: use one for all "
@@ -185,7 +185,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
 
 
 def _workers(answers: Iterable[str]) -> set[str]:
-    """Return the suffixes that workers gave to prompt ids."""
+    """Return the suffixes that workers append to prompt ids."""
     return {f":{end}" for id in answers for head, _, end in [id.rpartition(":")] if head}
 
 
@@ -292,7 +292,7 @@ def _messages(state: Any) -> list[Any]:
 
 
 def _thread(runtime: Any) -> str:
-    """Return the checkpointer's thread; empty without one."""
+    """Return the checkpointer's thread id, or an empty string if there is none."""
     config = getattr(runtime, "config", None)
     if config is None:
         info = getattr(runtime, "execution_info", None)
@@ -342,7 +342,7 @@ def _parts(messages: list[Any]) -> list[Part]:
 
 
 def _watch(config: Any, pack: Pack) -> None:
-    """Watch a tool's run, so that no tool runs inside without a decision."""
+    """Watch a tool's run, so that no other tool runs inside it without a decision."""
     given = config.get("callbacks")
     if any(isinstance(each, _Watch) for each in getattr(given, "handlers", given or ())):
         return

@@ -30,7 +30,7 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""The maximum number of model calls in a row if no requested call is allowed."""
+"""The maximum number of consecutive model calls while no requested tool call is allowed."""
 KEPT = 10_000
 """The maximum number of exchanges kept for insertion into callers' histories."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
@@ -41,7 +41,7 @@ _CALLERS = (
     "user_api_key_end_user_id",
     "bylaw_agent",
 )
-"""Metadata of the gateway and callers that tell who sends a request."""
+"""Metadata of the gateway and of callers that identifies the sender of a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
 """Fields that belong to one request only."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
@@ -191,7 +191,9 @@ def _told(request: Mapping[str, Any], name: str) -> str:
 
 
 def _scope(request: Mapping[str, Any]) -> str:
-    """Return a key for a conversation and its caller; empty without a session id, because messages identify nobody."""
+    """Return a key for a conversation and its caller. It is empty without a session id, because messages do not
+    identify a conversation.
+    """
     session = _told(request, "session_id")
     callers = [_told(request, name) for name in _CALLERS]
     return (

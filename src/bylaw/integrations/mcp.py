@@ -125,7 +125,7 @@ def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionB
         except McpError as error:
             if error.error.code != METHOD_NOT_FOUND:
                 raise
-            # A server that writes no log messages has none to leave out.
+            # A server that writes no log messages needs no log level.
             return mcp_types.EmptyResult()
 
     async def roots_changed(context: Any, _: Any) -> None:

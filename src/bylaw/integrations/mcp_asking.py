@@ -1,8 +1,10 @@
-"""Asks the user through the client by MCP's elicitation: a card to confirm, or a form for what only the user can say.
+"""Asks the user through the client by MCP's elicitation: a card to confirm, or a form for facts that only the user
+knows.
 
 The client shows the question to the user. The agent neither sees nor answers it. Without sessions (2026-07-28), the
 response to a call contains the question, and the client repeats the call with the user's answer. The SDK seals the
-state of earlier rounds and binds it to tool and arguments, so another proxy with the same key may continue.
+state of earlier rounds and binds it to the tool and its arguments, so another proxy with the same key can continue the
+call.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -45,7 +47,9 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """Return the question that only the user can answer, apart from a confirmation; empty next to a denial."""
+    """Return the question that only the user can answer, other than a confirmation. It is empty if the call is also
+    denied.
+    """
     if decision.answer != "ask":
         return ""
     asked = [
@@ -59,7 +63,7 @@ def question_for_user(decision: Decision) -> str:
 
 
 def as_yes(answer: Any) -> bool | None:
-    """Return the user's answer to a card; None without a usable answer."""
+    """Return the user's answer to a card; None if there is no usable answer."""
     if answer is None or answer.action == "cancel":
         return None
     if answer.action != "accept":
@@ -86,7 +90,7 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
 
 
 def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
-    """Process the user's answer: words for a question, yes or no for a card. Return whether there was one."""
+    """Process the user's answer: text for a question, yes or no for a card. Return whether there was one."""
     if question:
         if (said := as_words(answer)) is None:
             return False
@@ -106,7 +110,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
-    """The question to the user: words, or a card's id."""
+    """The question to the user: its text, or a card's id."""
     times: int = 0
     """How often the user was asked."""
     state: str | None = None
@@ -115,7 +119,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """Return the round that asks the user a question or for a confirmation; None if neither helps."""
+        """Return the round that asks the user a question or requests a confirmation; None if neither helps."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -128,7 +132,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """Return the response that asks the user first; None if this was tried or does not help."""
+        """Return the response that asks the user first; None if the user was already asked or asking does not help."""
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
             return None

@@ -1,8 +1,9 @@
 """Compares a server's current tool descriptions with the accepted ones.
 
 A server may change a description after review ("rug pull"), and the agent's model reads it. The first listing counts as
-accepted, or a file has the accepted descriptions. The agent always sees the accepted description. Calls of a tool with
-a changed description need approval until a reviewer accepts the change. Descriptions are identified by digest.
+accepted, unless a file contains the accepted descriptions. The agent always sees the accepted description. Calls of a
+tool with a changed description need approval until a reviewer accepts the change. Descriptions are identified by
+digest.
 """
 
 import hashlib
@@ -58,7 +59,7 @@ class Book(Struct, frozen=True):
 
 
 class Catalogue:
-    """The tools of one server. Without a file, they are forgotten with the process."""
+    """The tools of one server. Without a file, they are lost when the process ends."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -161,7 +162,7 @@ class Catalogue:
             try:
                 write_book(self._file, book)
             except OSError as error:
-                # Waiting descriptions stay in memory; only acceptances would be lost.
+                # Waiting descriptions stay in memory, so only acceptances would be lost.
                 log.error("%s: the file of accepted tools cannot be written: %s", self._file, error)
             self._stamp = _stamp(self._file)
 

@@ -49,7 +49,7 @@ NAME = 300
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """Fields of a message that contains only text."""
 _NOTES = ("system", "developer")
-"""Roles of text that nobody said: instructions, or a summary of earlier messages."""
+"""Roles of text that no participant wrote: instructions, or a summary of earlier messages."""
 
 
 def name_in(given: Any, of: str) -> str:
@@ -92,7 +92,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """Return the texts of user and agent; None if the call has none."""
+    """Return the messages of the user and the agent; None if the call has none."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -205,7 +205,8 @@ class Gate(Middleware):
 class Introduction(ProxyMetadataMiddleware):
     """Adds the server's introduction to a handshake if it arrives in time.
 
-    fastmcp waits for the server without limit. It has no setting for this or for the instructions that it forwards.
+    fastmcp waits for the server without a time limit, and has no setting for the wait or for the instructions that it
+    forwards.
     """
 
     def __init__(self, *given: Any, catalogue: Catalogue, shield: "Shield | Future[Shield]", **settings: Any) -> None:
@@ -249,7 +250,7 @@ class Introduction(ProxyMetadataMiddleware):
 
 
 async def _settled(shield: "Future[Shield]") -> None:
-    """Wait until the pack is loaded or has failed. Users of the shield report a failure."""
+    """Wait until the pack has loaded or failed to load. Code that uses the shield reports the failure."""
     read = asyncio.wrap_future(shield)
     await asyncio.wait({read})
     _ = read.cancelled() or read.exception()
@@ -265,7 +266,7 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 
 
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
-    """Handle a request whose server response is unreadable, without blaming the request.
+    """Report an unreadable response from the server as such, and not as an error in the request.
 
     The call may have run, and "invalid params" would say that it had not.
     """
@@ -293,7 +294,7 @@ def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # A header without a name is also a statement by the gateway.
+    # A header that names no user is still a statement by the gateway.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 

@@ -1,9 +1,9 @@
 """Passes an MCP server's requests and notifications through the proxy to its client, and manages sessions.
 
-Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, before the response to
-which they belong. A server started by a command has one session for all clients. An HTTP server has a session per
-client while the client stays, so that notifications arrive and session state is kept. In the protocol without sessions
-(2026-07-28), each request has its own.
+Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, ahead of the response
+they belong to. A server started by a command has one session for all clients. An HTTP server has one session per client
+for as long as the client is connected, so that notifications arrive and session state is kept. In the protocol without
+sessions (2026-07-28), each request has a connection of its own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -91,9 +91,8 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Return the client for a question of a shared server.
-
-        If several clients are possible, nobody is asked, because the question may be about another client's data.
+        """Return the client to which a shared server's question goes. If several clients are possible, no client is
+        asked, because the question may be about another client's data.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -164,7 +163,8 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """The proxy's client of the server. It forwards the server's questions to the client in front.
+    """The client with which the proxy connects to the server. It forwards the server's questions to the downstream
+    client.
 
     fastmcp's own handlers drop parts of a question and do not distinguish clients. They can be replaced only here.
     """
@@ -204,7 +204,7 @@ class PassingClient(ProxyClient):
         self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
-        """Declare only the capabilities of the client in front to the server."""
+        """Declare to the server only the capabilities of the downstream client."""
         with suppress(McpError):
             has = self._front().session.client_capabilities
             handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
@@ -289,7 +289,7 @@ class PassingClient(ProxyClient):
         return hear
 
     def _front(self) -> Front:
-        """Return the client in front for which this client makes a call."""
+        """Return the downstream client for which this client makes a call."""
         if self.is_shared:
             return self.fronts.asked()
         if self.connection is not None:
@@ -352,7 +352,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """Return the protocol version for the server, whichever version the client in front uses."""
+        """Return the protocol version to use with the server, whichever version the downstream client uses."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front

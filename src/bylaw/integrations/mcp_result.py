@@ -1,12 +1,12 @@
 """Processes what an MCP server returns: results of tools, resources and prompts.
 
-The log and the guards get a result unchanged, the agent as the pack says: without masked fields, and with other
-authors' text marked. The mark contains a random number drawn for this result, so no text inside can fake the end of its
-quotation.
+The log and the guards get the unchanged result. The agent gets it as the pack says: without masked fields, and with
+other authors' text marked. The mark contains a random number drawn for this result, so no text inside can fake the end
+of its quotation.
 
 Resources and prompts are content and not the user's request. Hosts put their texts into user messages, and prompts even
-have the user's role. So the proxy records these texts in the conversation. If one returns in a user message, the user's
-own words are unknown.
+have the user's role. So the proxy records these texts in the conversation. If such a text comes back in a user message,
+the user's own words are unknown.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -156,9 +156,11 @@ RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
 """The maximum number of conversations, and of texts outside conversations, to remember."""
 LINE = 3
-"""The minimum number of words at which a line is recognised alone."""
+"""The minimum number of words at which a single line is recognised."""
 LONG = 8
-"""The minimum number of words at which a text may be a separate paragraph. The other paragraphs then count."""
+"""The minimum number of words at which a text is recognised as a separate paragraph, so that the other paragraphs still
+count.
+"""
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
@@ -192,7 +194,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """Replace a server's texts in user messages by unknown words."""
+        """In user messages, replace text that came from a server with unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:

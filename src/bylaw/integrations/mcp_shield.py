@@ -1,4 +1,4 @@
-"""The shield before every tool call of an MCP proxy, and the clients' conversations by the key of each call.
+"""Puts the shield before every tool call of an MCP proxy, and finds the client's conversation by the call's key.
 
 Everything else passes through. The texts of resources and prompts are recorded as content.
 """
@@ -67,7 +67,9 @@ PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
 class Sessions:
-    """Sessions by key. A call without a key gets an empty session. So does a dropped session without a log."""
+    """Sessions by key. A call without a key gets an empty session. A session that was dropped and has no log starts
+    empty.
+    """
 
     def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST_SESSIONS) -> None:
         self.shield = shield
@@ -163,7 +165,7 @@ class Hiding:
         """In the protocol without sessions: the listeners for changes."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """Return the tools that the user's words so far cannot need; empty without words."""
+        """Return the tools that the user's words so far cannot require; empty if the user has said nothing."""
         allowance = session.allowance
         if allowance is None:
             return frozenset()
@@ -237,8 +239,8 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """Return the server's response. Repeat the request if the server had forgotten the session, because it did
-        nothing then.
+        """Return the server's response. If the server had forgotten the session, it did not run the request, so send it
+        again.
         """
         try:
             return await call_next(context)
@@ -363,7 +365,7 @@ class ShieldMiddleware(Middleware):
 
     async def _checked(self, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
         """Take a snapshot just before an allowed call acts on an element of the page. If the call would now do
-        something else than was decided, decide it anew.
+        something other than what was decided, make a new decision.
         """
         tool = await anyio.to_thread.run_sync(call.session.page_tool, id)
         if not tool:

@@ -3,9 +3,9 @@
     guard = ShieldHooks(shield.session("conv-17"))
     result = await Runner.run(guard.protect(agent), "Refund order 7", hooks=guard)
 
-Protecting an agent also protects the agents to which it hands over, that are its tools, or that its tools run. An inner
-agent's calls are decided in the same conversation. Tools that OpenAI runs on its own servers bypass the shield; see the
-guide.
+Protecting an agent also protects the agents that it hands over to, that it uses as tools, or that its tools run. An
+inner agent's calls are decided in the same conversation. Tools that OpenAI runs on its own servers bypass the shield;
+see the guide.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -66,7 +66,7 @@ class ShieldHooks(RunHooks):
 
     With `pauses`, a call that waits for the user's confirmation or a reviewer's approval interrupts the run. `asked`
     returns the prompts, `confirm` and `approve` take the answers, and the run continues with `state.approve(item)`.
-    `context` tells who is speaking in a run, from the `context` of `Runner.run`. With `instruct`, `protect` adds the
+    `context` computes who is speaking in a run from the `context` of `Runner.run`. With `instruct`, `protect` adds the
     shield's instructions to the agent's.
     """
 
@@ -155,7 +155,9 @@ class ShieldHooks(RunHooks):
         return protected
 
     def _instructed(self, given: Any) -> Any:
-        """Return an agent's instructions with the shield's. An inner agent asks no user, so it gets none."""
+        """Return an agent's instructions with the shield's added. An inner agent cannot ask the user, so the shield's
+        are not added for it.
+        """
         told = self._instructions
         if not told or self._inner():
             return given
@@ -275,8 +277,8 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.reject_content(shown)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
-        """Report the model's input, which is the history. The outer agent writes an inner agent's input, so that is
-        ignored.
+        """Report the model's input, which is the history. An inner agent's input is ignored, because the outer agent
+        writes it.
         """
         if self._inner():
             return

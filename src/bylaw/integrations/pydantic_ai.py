@@ -34,7 +34,7 @@ from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
 DEFERS = "bylaw defers"
-"""In a tool's metadata: how an allowed call is deferred, `unapproved` or `external`."""
+"""The key in a tool's metadata that says how an allowed call is deferred: `unapproved` or `external`."""
 
 
 class ShieldCapability(Adapter, AbstractCapability):
@@ -76,7 +76,7 @@ class ShieldCapability(Adapter, AbstractCapability):
         return result
 
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
-        """Treat an agent that an output function runs as an inner agent."""
+        """Treat an agent as an inner agent if an output function runs it."""
         if self._guard.agent:
             return await handler(output)
         follower = await asyncio.to_thread(self._guard.followers.get, ctx.conversation_id or "", ctx)

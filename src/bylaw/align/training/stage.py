@@ -132,7 +132,7 @@ def grades(
     mismatch: Mismatch = "floor",
     judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
-    """Return each output's terms, with the sum of those that count as `total`."""
+    """Return each output's terms, and as `total` the sum of the terms that count."""
     terms, weight = terms_of(said)
     grader = _grader(pack, weight, mismatch, judge)
     golds = [gold_of(row) for row in rows]
@@ -157,7 +157,9 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded and the number of others. Raises if the rows belong to another pack."""
+    """Return the rows that can be graded, and the number of rows that cannot. Raises if the rows belong to another
+    pack.
+    """
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:
