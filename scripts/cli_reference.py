@@ -20,9 +20,10 @@ PAGES = [FOLDER / name for name in ("cli.md", "cli-live.md", "cli-models.md")]
 _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 _COMMON = (
     *("--help", "PACK", "LOGS", "--pack", "--log LOG", "--tenant", "--by", "--anchors FILE", "--signing-key"),
-    *("--llm", "--memory", "--kept", "--embedder", "--operations"),
+    *("--llm", "--memory", "--kept", "--embedder", "--operations", "--earlier", "--dry-run", "--json"),
 )
 _ENTRY = re.compile(rf"^  (-h, )?\[?({'|'.join(_COMMON)})\b.*\n( {{4,}}.*\n)*", re.MULTILINE)
+_BOUND = re.compile(r"\s+\[x>=\d+\]|;\s+x>=\d+")
 _EMPTY = re.compile(r"\n(Options|Positional arguments):\n(?=\n|\Z)")
 
 
@@ -34,10 +35,10 @@ def commands() -> Iterator[str]:
 
 
 def help_of(command: str) -> str:
-    """Return what `bylaw COMMAND --help` prints at 80 columns, without the entries that cli.md describes for all."""
+    """Return the help of a command at 80 columns, without lower bounds and the entries that cli.md describes."""
     done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*command.split(), "--help"], prog_name="bylaw")
     lines = "".join(f"{line.rstrip()}\n" for line in done.output.strip().splitlines())
-    return _EMPTY.sub("", _ENTRY.sub("", lines))
+    return _BOUND.sub("", _EMPTY.sub("", _ENTRY.sub("", lines)))
 
 
 def brought_up_to_date(page: str) -> str:

@@ -38,7 +38,7 @@ SomeLogs = Annotated[tuple[Path, ...], "[LOGS]..."]
 SomePack = Annotated[
     str | None,
     "--pack PACK",
-    "The folder of a pack, or the name of a built-in one; by default that of the audit, or `clinic`.",
+    "The folder of a pack, or the name of a built-in pack (default: the audit's pack, or `clinic`).",
 ]
 EarlierAudit = Annotated[
     Path | None,
@@ -110,7 +110,7 @@ def thoughts_command(
     logs: Annotated[tuple[Path, ...], "Recorded conversations: files or folders."],
     *,
     pack: PackOption,
-    out: Annotated[File, "Where to write; by default standard output."] = None,
+    out: Annotated[File, "Where to write (default: standard output)."] = None,
     seed: Annotated[int, "--seed N", "Seed for the wording."] = 1,
     limit: Annotated[Count | None, "Stop after this many turns."] = None,
     written: Annotated[bool, "Let a model write and refine thoughts, instead of deriving them from guards."] = False,
@@ -161,7 +161,7 @@ def data_command(
     world: Annotated[
         File,
         click.Path(path_type=Path, exists=True),
-        "The database at the start of the logs, for the audit that filters them.",
+        "The database at the start of the logs, used by the audit that filters the logs.",
     ] = None,
     audit: EarlierAudit = None,
     thoughts: Annotated[GivenFile, "Thoughts from `bylaw align thoughts --written`, instead of verified ones."] = None,
@@ -173,12 +173,12 @@ def data_command(
     seed: Annotated[int, "--seed N", "Seed for the wording of thoughts."] = 0,
     keep_open: Annotated[bool, "Keep logs with undecided calls."] = False,
     keep_all: Annotated[bool, "Keep undecided, failed and flagged logs."] = False,
-    for_judge: Annotated[bool, "Keep RL texts that only a judge model can grade (`train --judge`)."] = False,
-    parquet: Annotated[bool, "Also write Parquet files (needs the extra `parquet`)."] = False,
+    for_judge: Annotated[bool, "Keep RL replies that only a judge model can grade (`train --judge`)."] = False,
+    parquet: Annotated[bool, "Also write Parquet files (requires the `parquet` extra)."] = False,
 ) -> int:
     """Build the data sets of the three stages, with a data card.
 
-    Uses LOGS or, without them, the practice tasks of the pack.
+    Uses LOGS or, if none are given, the practice tasks of the pack.
     """
     from bylaw.align.dataset import build_from_logs, build_from_tasks, write_parquet
     from bylaw.align.thoughts import read_thoughts
@@ -278,23 +278,23 @@ def score_command(
         GivenFile, 'Grade answers ({"answer": ..., "row": 1} per line) against these rows of `rl.jsonl`.'
     ] = None,
     pack: Annotated[
-        str | None, "--pack PACK", "With --rows: the pack to grade by; by default the one in `data.json`."
+        str | None, "--pack PACK", "With --rows: the pack to grade against (default: the pack in `data.json`)."
     ] = None,
     judge: Annotated[
         str | None,
         "--judge MODEL",
-        "With --rows: the model that grades texts, at OPENAI_BASE_URL or batch:DIR.",
+        "With --rows: the model that grades replies, at OPENAI_BASE_URL or batch:DIR.",
     ] = None,
     mismatch: Annotated[
         str | None,
         click.Choice(["paper", "floor"]),
-        "Reward for a call instead of text, or text instead of a call: 0, or -3 (default with --rows).",
+        "Reward for a call instead of text, or text instead of a call. paper: 0. floor: -3, the default with --rows.",
     ] = None,
     compliance: Annotated[
         float,
         "--compliance WEIGHT",
         click.FloatRange(min=0),
-        "Penalty for a write with a bad `verdict` or, with --rows, that a guard flags.",
+        "Penalty for a write that has a bad `verdict` or, with --rows, is flagged by a guard.",
     ] = 0.0,
 ) -> int:
     """Compute the rewards of turns: JSON lines on stdin."""
@@ -337,15 +337,15 @@ def train_command(
         "Stage 3: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance the weight 3.",
     ] = "full",
     pack: Annotated[
-        str | None, "--pack PACK", "Stage 3: the pack to grade by; by default the one in `data.json`."
+        str | None, "--pack PACK", "Stage 3: the pack to grade against (default: the pack in `data.json`)."
     ] = None,
     judge: Annotated[
         str | None,
         "--judge MODEL",
-        "Stage 3: a model at OPENAI_BASE_URL that grades texts, as in the paper, instead of their slots.",
+        "Stage 3: a model at OPENAI_BASE_URL that grades replies, as in the paper, instead of grading by slots.",
     ] = None,
     mismatch: Annotated[
-        Mismatch, "Stage 3: reward for a call instead of text, or text instead of a call: -3, or 0 as in the paper."
+        Mismatch, "Stage 3: reward for a call instead of text, or text instead of a call. paper: 0. floor: -3."
     ] = "floor",
     fresh: Annotated[bool, "Start over even if the folder has a checkpoint."] = False,
 ) -> None:
@@ -413,8 +413,8 @@ def eval_command(
     pack: Annotated[str, "--pack PACK", "The pack with the practice tasks."] = "clinic",
     part: Annotated[str, "--part PART", "The tasks to run: development or test."] = "development",
     limit: Annotated[Count | None, "Run only the first N tasks."] = None,
-    out: Annotated[Folder, "Folder for a file with a line per task."] = None,
-    name: Annotated[Name, "Name of the files in it."] = "eval",
+    out: Annotated[Folder, "Folder for a file with one line per task."] = None,
+    name: Annotated[Name, "Name of the files in --out."] = "eval",
 ) -> int:
     """Evaluate an agent on practice tasks: pass@1, near-misses."""
     from bylaw.align.desk import open_agent

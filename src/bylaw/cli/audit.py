@@ -119,15 +119,15 @@ class Batch(Struct, frozen=True, kw_only=True):
     ] = "jsonl"
     engine: Annotated[
         Literal["local", "ray"] | None,
-        "Audit in shards, so that a killed run can resume, with --jobs processes here or on a Ray cluster.",
+        "Audit in shards, so that a killed run can resume, with --jobs local processes or on a Ray cluster.",
         {"show_default": "local for parquet, else none"},
     ] = None
-    address: Annotated[str | None, "--address HOST:PORT", "For --engine ray: the cluster; by default this machine."] = (
+    address: Annotated[str | None, "--address HOST:PORT", "For --engine ray: the cluster (default: this machine)."] = (
         None
     )
     update: Annotated[
         bool,
-        "Update the tables in OUT from new and changed logs; a repeated conversation replaces the earlier one.",
+        "Update the tables in OUT from new and changed logs; a repeated conversation replaces its earlier version.",
     ] = False
     keep_days: Annotated[
         Count | None, "For --update: remove conversations that began more than this many days ago."
@@ -246,7 +246,7 @@ def audit_command(
     ] = None,
     without_world: Annotated[
         Literal["hindsight", "none"],
-        "Without a database: judge by what the whole conversation shows, or not at all.",
+        "Ground truth without a database: what the whole conversation shows, or none.",
     ] = "hindsight",
     out: Annotated[Path, "--out DIR", "Output folder."] = Path("out"),
     document: DocumentOption = None,
@@ -257,8 +257,9 @@ def audit_command(
     whole: Annotated[bool, "--all", "List every broken policy instead of the first 8."] = False,
     criterion: Annotated[
         Criterion | None,
-        "determined: the facts seen must decide the policy. strict: every fact it reads must have been seen.",
-        {"show_default": "that of the pack"},
+        "determined: the facts seen must suffice to evaluate the policy. strict: the agent must have seen every fact"
+        " that the policy reads.",
+        {"show_default": "the pack's"},
     ] = None,
     fail_on: Annotated[
         tuple[str, ...],

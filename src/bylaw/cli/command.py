@@ -147,9 +147,11 @@ Count = Annotated[int, "N", click.IntRange(min=1)]
 Port = Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 picks a free one."]
 Json = Annotated[bool, "--json", "Print JSON."]
 Audited = Annotated[Path, "Output folder of an audit."]
-PackOption = Annotated[str, "--pack PACK", "The folder of a pack, or the name of a built-in one."]
-PackArgument = Annotated[str, "The folder of a pack, or the name of a built-in one."]
+PackOption = Annotated[str, "--pack PACK", "The folder of a pack, or the name of a built-in pack."]
+PackArgument = Annotated[str, "The folder of a pack, or the name of a built-in pack."]
 DocumentOption = Annotated[
     File, "The policy document, if the pack does not contain it.", {"callback": _once, "multiple": True}
 ]
-EarlierPacks = Annotated[tuple[str, ...], "--earlier PACK", "An older version, for conversations that began under it."]
+EarlierPacks = Annotated[
+    tuple[str, ...], "--earlier PACK", "An older pack version, for conversations that began under it."
+]

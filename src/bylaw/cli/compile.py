@@ -30,18 +30,18 @@ def compile_command(
         "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`.",
     ] = (),
     logs: Annotated[tuple[Path, ...], "--logs LOGS", "Recorded conversations, to learn what tools return."] = (),
-    labels: Annotated[File, "JSON lines that say which calls were safe, to learn weights of rules."] = None,
+    labels: Annotated[File, "JSON lines that label calls as safe or unsafe, to learn weights of rules."] = None,
     out: Annotated[Path, "--out DIR", "Folder for the pack."] = Path("pack"),
     update: Annotated[
         Path | None, "--update PACK", "Update this pack after its document changed, redoing only what is affected."
     ] = None,
-    name: Annotated[Name, "Name of the pack; by default that of the folder."] = "",
+    name: Annotated[Name, "Name of the pack (default: the folder's name)."] = "",
     now: Annotated[str, "--now TIME", "A fixed time for calls, if the logs have no times."] = "",
     llm: Annotated[str, "--llm MODEL", "The model: a name at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
     kept: Annotated[Folder, "Folder that keeps questions and answers."] = None,
-    stream: Annotated[bool, "Stream answers, for endpoints that require it."] = False,
-    max_tokens: Annotated[Count | None, "The most tokens per answer."] = None,
-    concurrency: Annotated[Count, "The most requests at a time."] = 4,
+    stream: Annotated[bool, "Stream answers, for endpoints that require streaming."] = False,
+    max_tokens: Annotated[Count | None, "Maximum number of tokens per answer."] = None,
+    concurrency: Annotated[Count, "Maximum number of concurrent requests."] = 4,
     price: Annotated[str, "--price IN,OUT", "Dollars per million tokens, such as 2.5,10."] = "",
     refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable and merge duplicates."] = 0,
     embedder: Annotated[
@@ -49,7 +49,9 @@ def compile_command(
     ] = "",
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
     send_records: Annotated[bool, "Let requests quote logged calls that a rejected check flagged."] = False,
-    as_is: Annotated[bool, "Do not wait for missing answers: policies that need them get no check."] = False,
+    as_is: Annotated[
+        bool, "Do not wait for missing answers: policies that need them are left without a check."
+    ] = False,
     overwrite: Annotated[bool, "Overwrite a compiled pack."] = False,
 ) -> int:
     """Compile a policy document and a tool catalogue into a pack."""

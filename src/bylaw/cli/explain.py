@@ -164,9 +164,9 @@ def explain_command(
     name: Annotated[
         str | None,
         "[ID]",
-        "Id of a finding or a conversation, or its first characters. Without it, findings are listed.",
+        "Id of a finding or conversation, or the first characters of the id. If omitted, findings are listed.",
     ] = None,
-    step: Annotated[int | None, "Step of a write call or a broken rule. Without it, all steps are listed."] = None,
+    step: Annotated[int | None, "Step of a write call or a broken rule. If omitted, all steps are listed."] = None,
     *,
     policy: Annotated[tuple[str, ...], "--policy ID", "List only findings of this policy. May be repeated."] = (),
     tool: Annotated[tuple[Name, ...], "List only findings on calls of this tool."] = (),

@@ -110,7 +110,7 @@ def verify_command(
 ) -> int:
     """Check whether anything in the log was changed, removed or added.
 
-    Exit status: 0, intact; 1, tampered with, or something could not be checked; 4, intact except for signed removals.
+    Exit status: 0 if intact, 1 if tampered with or not fully checked, 4 if intact except for signed removals.
     Only anchors, or the hash that this command prints, show whether the end of a log or a whole tenant was removed.
     """
     from bylaw.record.verify import beside, read_anchors, verify
@@ -151,12 +151,12 @@ def export_command(
     conversations: Annotated[tuple[str, ...], "[CONVERSATION]..."] = (),
     *,
     of: TenantLog,
-    out: Annotated[Path | None, "File to write; by default standard output."] = None,
+    out: Annotated[Path | None, "File to write (default: standard output)."] = None,
     format: Annotated[
         Literal["jsonl", "parquet"], "JSON lines, or a Parquet file that also has the decisions (needs --out)."
     ] = "jsonl",
 ) -> int:
-    """Write conversations as `bylaw audit` reads them, one per line or row.
+    """Write conversations, one per line or row, for `bylaw audit`.
 
     A conversation that cannot be read is reported and skipped, and the exit status is 1.
     """
@@ -231,7 +231,7 @@ def approvals_command(
 ) -> int:
     """List the calls that are waiting for approval.
 
-    Each is checked against the log. The exit status is 1 if the log does not confirm one.
+    Approvals are checked against the log. If the log does not confirm one, the exit status is 1.
     """
     from bylaw.record.verify import unsupported
 
@@ -295,11 +295,13 @@ def remove_command(
     *,
     of: TenantLog,
     before: Annotated[
-        str | None, "--before TIME", "All conversations that ended before: 2026-03-31, or with a time of day."
+        str | None, "--before TIME", "All conversations that ended before this time: 2026-03-31, or a date and time."
     ] = None,
     even_live: Annotated[bool, "Also remove conversations of the last day, which may still be running."] = False,
     person: Annotated[
-        str | None, "--person NAME=VALUE", "All conversations with this value in their context: signed_in_as=C7."
+        str | None,
+        "--person NAME=VALUE",
+        "All conversations with this value in their context, such as signed_in_as=C7.",
     ] = None,
     mentions: Annotated[str | None, "--mentions TEXT", "All conversations that contain this text."] = None,
     anchors: Anchors = None,
@@ -307,8 +309,8 @@ def remove_command(
 ) -> int:
     """Remove conversations from the log, permanently.
 
-    Their entries are emptied but stay in the chain, which still verifies. A signed entry lists them. A removed
-    conversation allows no further call. A log that does not verify is left as it is.
+    Their entries are emptied but stay in the chain, which still verifies. A signed entry lists the removed
+    conversations; Bylaw allows no further call in them. A log that does not verify is left unchanged.
     """
     key = required_key(signing_key)
     if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
@@ -336,14 +338,15 @@ def remove_command(
 def fold_command(
     *,
     of: TenantLog,
-    before: Annotated[str, "--before TIME", "Entries before: 2026-03-31, or with a time of day."],
+    before: Annotated[str, "--before TIME", "Delete entries before this time: 2026-03-31, or a date and time."],
     anchors: Anchors = None,
     signing_key: SigningKey = None,
 ) -> int:
     """Delete the emptied beginning of the log, after `log remove`.
 
     `log remove` keeps one hash per entry. This command deletes entries before a time, up to the last anchored entry
-    before the first one that still has text. The rest still verifies. A log that does not verify is left as it is.
+    before the first entry that still has text. The rest of the log still verifies. A log that does not verify is left
+    unchanged.
     """
     key, end, store = required_key(signing_key), _moment(before), of.existing()
     folded = store.fold(of.tenant, key=key, before=end, anchors=of.verified_anchors(store, anchors, key))

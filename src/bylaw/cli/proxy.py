@@ -45,7 +45,7 @@ def proxy_command(
     allow_host: Annotated[tuple[Name, ...], "For --listen: another host name to accept. May be repeated."] = (),
     key_argument: Annotated[Name | None, "The tool argument that names the conversation."] = None,
     conversation: Annotated[Name | None, "The conversation for calls that do not name one."] = None,
-    posture: Annotated[Posture | None, "Use this posture instead of that of the pack."] = None,
+    posture: Annotated[Posture | None, "Use this posture instead of the pack's."] = None,
     context: Annotated[
         tuple[str, ...], "--context NAME=VALUE", "A fact that you guarantee, such as caller=P121. May be repeated."
     ] = (),

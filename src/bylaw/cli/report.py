@@ -10,7 +10,7 @@ from bylaw.cli.command import Audited, command
 def report_command(
     out: Audited,
     *,
-    target: Annotated[Path | None, "--to FILE", "Where to write it; by default OUT/report.html."] = None,
+    target: Annotated[Path | None, "--to FILE", "Where to write the report (default: OUT/report.html)."] = None,
     opening: Annotated[str, "--opening ID", "The finding to show first."] = "",
 ) -> None:
     """Write the HTML report of an audit."""

@@ -55,12 +55,12 @@ def review_command(
     unenforced: Annotated[
         tuple[str, ...],
         "--unenforced POLICY",
-        "Accept that a policy is not enforced; `all`: each without a check.",
+        "Accept that a policy is not enforced; `all` means every policy without a check.",
     ] = (),
     by: Annotated[Name, "Your name, for the record."] = "",
-    note: Annotated[str, "--note TEXT", "Why."] = "",
+    note: Annotated[str, "--note TEXT", "The reason."] = "",
     ask: Annotated[bool, "Ask about each unsigned policy in turn."] = False,
-    page: Annotated[File, "Also write the review as an HTML page. Needs the extra `serve`."] = None,
+    page: Annotated[File, "Also write the review as an HTML page. Requires the `serve` extra."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
     """Review the checks of a pack, and accept or reject them."""

@@ -26,7 +26,7 @@ def learn_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    labels: Annotated[Path, "--labels FILE", "JSON lines that say which calls were safe."],
+    labels: Annotated[Path, "--labels FILE", "JSON lines that label calls as safe or unsafe."],
     out: Annotated[File, "Where to write the weights if they help, such as PACK/weights.yaml."] = None,
     loss: Annotated[Loss, "Bylaw's loss, or Eq. 6 of the ShieldAgent paper."] = "hinge",
     false_alarms: Annotated[
@@ -80,7 +80,7 @@ def risk_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    acts: Annotated[Count, "Acts to look ahead."] = 20,
+    acts: Annotated[Count, "Number of acts to look ahead."] = 20,
 ) -> int:
     """Estimate from logs how likely each rule is to be broken."""
     from bylaw.rule.lines import learn_chain, risk
@@ -144,7 +144,7 @@ def draw_command(
     pack: PackArgument,
     name: Annotated[str, "A rule (its automaton), or an action (its circuit)."],
     *,
-    out: Annotated[File, "Where to write the SVG; by default standard output."] = None,
+    out: Annotated[File, "Where to write the SVG (default: standard output)."] = None,
 ) -> None:
     """Draw a rule's automaton or an action's circuit as SVG."""
     picture = draw(load_pack(pack), name)

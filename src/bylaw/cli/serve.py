@@ -30,25 +30,25 @@ SECRET = 32
 @command("serve")
 def serve_command(
     *,
-    pack: Annotated[str | None, "--pack PACK", "The folder of a pack, or the name of a built-in one."] = None,
+    pack: Annotated[str | None, "--pack PACK", "The folder of a pack, or the name of a built-in pack."] = None,
     store: Annotated[str, "--store --log LOG", "The decision log: a file, or postgresql://..."] = "decisions.db",
     earlier: EarlierPacks = (),
     host: Annotated[str, "Address to listen on; other machines need --keys."] = "127.0.0.1",
     port: Port = 8300,
-    keys: Annotated[File, "File of API keys: a tenant and a hash per line."] = None,
+    keys: Annotated[File, "File of API keys, with a tenant and a hash on each line."] = None,
     public_url: Annotated[
         str,
         "--public-url URL",
         "Public address of the service, for the AuthZEN configuration.",
     ] = "",
     new_key: Annotated[str | None, "--new-key TENANT", "Print a new key and its line for --keys, and exit."] = None,
-    approver: Annotated[bool, "For --new-key: for a person who answers approvals and stops agents."] = False,
-    reviewer: Annotated[bool, "For --new-key: for a person who reads and adds notes."] = False,
-    viewer: Annotated[bool, "For --new-key: for a person who only reads."] = False,
-    holder: Annotated[str, "--name NAME", "For --new-key: name of the person, for the log."] = "",
+    approver: Annotated[bool, "With --new-key: a key for a person who answers approvals and stops agents."] = False,
+    reviewer: Annotated[bool, "With --new-key: a key for a person who reads and adds notes."] = False,
+    viewer: Annotated[bool, "With --new-key: a key for a person who only reads."] = False,
+    holder: Annotated[str, "--name NAME", "With --new-key: the person's name, for the log."] = "",
     proxy_header: Annotated[
         Name,
-        "Header with the user that a proxy signed in, such as X-Forwarded-User. Roles are in --keys.",
+        "Header that names the user signed in by a proxy, such as X-Forwarded-User. Roles are in --keys.",
     ] = "",
     proxy_address: Annotated[str, "--proxy-address IP", "Address of that proxy; required with --proxy-header."] = "",
     webhook: Annotated[
@@ -63,7 +63,7 @@ def serve_command(
 ) -> int:
     """Serve decisions over HTTP.
 
-    Needs the extra `serve`. Every decision is on disk before it is sent. See /openapi.json for the API.
+    Requires the `serve` extra. Every decision is stored before it is sent. See /openapi.json for the API.
     """
     from bylaw.service.keys import Key, KeyFile, key_line
     from bylaw.service.keys import new_key as make_key

@@ -25,7 +25,7 @@ _SHOWN = 200
 
 @command("sql")
 def sql_command(
-    out: Annotated[Path | None, "The folder an audit wrote."] = None,
+    out: Annotated[Path | None, "Output folder of an audit."] = None,
     query: Annotated[str | None, "SQL, or the name of a built-in query."] = None,
     *,
     listed: Annotated[bool, "--list", "List the built-in queries; with a name, print its SQL."] = False,
