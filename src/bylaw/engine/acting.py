@@ -28,27 +28,27 @@ class ActedCall(Struct):
     """The call itself. If its actions are known, it has no other effect."""
     actions: tuple[CallRecord, ...]
     is_named: bool = False
-    """Whether a rule names the call's tool."""
+    """Whether a rule names the tool of the call."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
     """The state of the rules after the call."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see: the actions, plus the call itself if a rule names its tool or no action is
-        known.
+        """Return the acts that the rules see: the actions, and also the call itself if a rule names its tool or none of
+        its actions is known.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
-        """Replace the call, which has been refused or approved since."""
+        """Replace the call with its new version, after the call was refused or approved."""
         self.call = call
         for made in (self.plain, *self.actions):
             made.call = as_of(made.call, call)
 
     @property
     def put(self) -> Call:
-        """The call that a card shows: the only writing action, or the call itself."""
+        """Return the call that a card shows: the writing action if there is only one, otherwise the call itself."""
         writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
         return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
 
@@ -65,19 +65,19 @@ class Acting:
     """Tracks generic-tool calls and their actions in one conversation."""
 
     def __init__(self, actions: Actions, schema: Schema, named: Container[str]) -> None:
-        """`named` has the tools that rules name."""
+        """`named` contains the tools that rules name."""
         self._actions = actions
         self._named = named
         self._schema = schema
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
         self.put: dict[int, Call] = {}
-        """The call shown on a card, by step."""
+        """The call that a card shows, by step."""
         self.made: dict[int, ActedCall] = {}
         """Calls recorded so far, by step."""
 
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:
-        """The actions of the call at `step`, or None if its tool declares none."""
+        """Return the actions of the call at `step`, or None if the tool declares no actions."""
         last = self._last
         if (
             last is not None
@@ -122,7 +122,9 @@ class Acting:
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
-        """The tool that shows the page, if the call at `step` may write through an element of it; else empty."""
+        """Return the name of the tool that shows the page, if the call at `step` may write through an element of that
+        page. Otherwise return an empty string.
+        """
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
             return ""
@@ -132,7 +134,9 @@ class Acting:
         return self._actions.pages.snapshot if is_write else ""
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether the call at `step`, made on the page in a snapshot, would have the effect that was judged."""
+        """Whether the call at `step` would still have the judged effect if it were made on the page in this
+        snapshot.
+        """
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
         return acted is not None and now is not None and now.compared == acted.performed.compared
@@ -153,7 +157,7 @@ class Acting:
 
 
 def performed_events(actions: Actions, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Yield each event with its step, replacing a generic-tool call by its actions."""
+    """Yield each event with its step. The actions of a generic-tool call replace the call."""
     performing = Performing(actions)
     for step, event in enumerate(events):
         performed = performing.of(event) if isinstance(event, Call) else None

@@ -1,7 +1,7 @@
 """Runs the rules of a pack over one conversation. Every act of the agent advances every rule.
 
-A session passes in events one by one. Some predicates depend only on the called tool and the turn, and are looked up.
-The others are evaluated only if their value would change the state of a rule.
+A session passes in the events one by one. Predicates that depend only on the called tool and the turn are looked up.
+All other predicates are evaluated only if their value would change the state of a rule.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,10 +23,12 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call, Event, Message, Result
 
 RuleStanding = Literal["broken", "open", "waiting"]
-"""Broken by the act; undecided because of an unknown value; or still waiting when the conversation ended."""
+"""`broken`: the act broke the rule. `open`: an unknown value leaves the rule undecided. `waiting`: the rule was still
+waiting when the conversation ended.
+"""
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons for undecided consent that allow asking the user. A user who has just declined is not asked again."""
+"""Reasons for undecided consent after which the user may be asked. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -36,13 +38,15 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The values of the rule's predicates at the act, by name, with None for unknown. Empty for a rule that was
-    waiting.
+    """The values of the rule's predicates at the act, by predicate name; None means unknown. Empty for a rule that was
+    still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Reasons for the values of some predicates. For consent, this is the text the user was shown, and when."""
+    """Reasons for the values of some predicates. For consent, the reason contains the text that the user was shown and
+    the time it was shown.
+    """
     binding: str = ""
-    """The binding of a `FOR EACH` rule, in its first spelling."""
+    """The binding of a `FOR EACH` rule, spelt as it was first seen."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `findings.jsonl`."""
@@ -61,8 +65,8 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """The request for the user's consent that the agent must make, perhaps again. Empty if the rule is not about
-        consent.
+        """Return the request for consent that the agent must put to the user, perhaps for a second time. Empty if the
+        rule is not about consent.
         """
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
@@ -91,21 +95,21 @@ HEARD = frozenset(("said", "returned"))
 """Sources that search the events before the turn, so all acts of the turn get the same result."""
 
 MEMO = 4096
-"""The cache of act kinds is emptied at this size."""
+"""The cache of act kinds is cleared when it reaches this size."""
 
 
 class AgentTurn(Struct):
     """The agent's current turn, with the messages and results that preceded it."""
 
     number: int | None = None
-    """The turn number, or None when it is not the agent's turn."""
+    """The turn number, or None if it is not the agent's turn."""
     serial: int = 0
     """Number of earlier agent turns."""
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
     """Messages and results since the previous agent turn."""
     found: dict[str, bool | None] = {}
-    """Cached searches of the events before the turn, shared by all its acts."""
+    """Cached searches of the events before the turn. All acts of the turn share them."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
@@ -116,13 +120,17 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Also true after a refused call. The call did not run, but messages no longer wait for one."""
+    """Whether the turn contains a call, even a refused one. A refused call did not run, but messages no longer wait for
+    a call.
+    """
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
-    """Messages that a call in the same turn may still follow."""
+    """Messages that may still be followed by a call in the same turn."""
 
     def end(self) -> None:
-        """End the turn. If all its calls were refused, the next turn sees the same preceding messages and results."""
+        """End the turn. If all calls of the turn were refused, the next turn sees the same preceding messages and
+        results.
+        """
         kept = (self.sayings, self.results) if not self.has_acted else ((), ())
         self.number, (self.heard, self.answered) = None, kept
         self.serial += 1
@@ -178,7 +186,7 @@ class Conduct:
         """All acts so far with the values of all predicates, if requested."""
 
     def fork(self) -> "Conduct":
-        """An independent copy with the same history."""
+        """Return an independent copy with the same history."""
         other = Conduct.__new__(Conduct)
         other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
         other._monitors, other._turn = self._monitors.fork(), copy(self._turn)
@@ -188,19 +196,20 @@ class Conduct:
         return other
 
     def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """A copy with the same history that uses other callbacks from now on."""
+        """Return a copy with the same history that uses these callbacks from now on."""
         other = self.fork()
         other._ask, other._tell, other.acts = ask, tell, self.acts
         return other
 
     def afresh(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """The same rules without history. Turn numbers continue."""
+        """Return the same rules without their history. Turn numbers continue."""
         other = Conduct(self._ready, ask, tell)
         other._turn.serial = self._turn.serial
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event and append the findings of the acts it settles to `said`, its own last.
+        """Process the next event and append to `said` the findings of all acts that this event settles. The findings of
+        the event's own act come last.
 
         A generic call listed together with its actions (`is_beside`) does not count as an additional call.
         """
@@ -209,7 +218,9 @@ class Conduct:
             self._step(act, said)
 
     def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
-        """Return the act of the event if it can be processed now, after processing the earlier acts it settles."""
+        """Return the act of the event if it can be processed now. Earlier acts that the event settles are processed
+        first.
+        """
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
@@ -236,12 +247,12 @@ class Conduct:
         return turn.call(step, event, effect, is_beside=is_beside)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act of a planned call, or None if the agent does not make it. Changes no state."""
+        """Return the act of a planned call, or None if the call is not the agent's. Changes no state."""
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """The combined weighted assessment of a planned call, or None if the agent does not make it.
-        Changes no state.
+        """Return the combined weighted assessment of a planned call, or None if the call is not the agent's. Changes no
+        state.
         """
         ahead = self.fork()
         act = ahead._arrive(step, call, [])
@@ -253,7 +264,7 @@ class Conduct:
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
         if ahead._families:
             return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-        # Without per-binding rules, the result depends only on these values, and they rarely differ between acts.
+        # Without per-binding rules, the result depends only on these values, and the values rarely differ between acts.
         kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
         found = ready.weighings.get(kind)
         if found is None:
@@ -272,15 +283,15 @@ class Conduct:
             assert family.rule.for_each is not None
             binding = binding_of(act, family.rule.for_each)
             if binding is None:
-                # The call may affect any binding.
+                # The call may apply to any binding.
                 tables[family.rule.name] = lost(family.rule.name, THE_CALL)
             else:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
                 about = (binding, *_near(family, binding))
                 found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
-                # Use the binding that counts most against the call.
+                # Use the binding with the worst result for the call.
                 tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
-        # Background knowledge describes the world around the call, so it does not depend on the call.
+        # Background knowledge describes the situation around the call, so it does not depend on the call.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
@@ -307,7 +318,9 @@ class Conduct:
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """Settle messages that waited for a call in their turn. The call has arrived, or will not."""
+        """Settle the messages that waited for a call in their turn, because the call has arrived or can no longer
+        arrive.
+        """
         if self._turn.waiting:
             waiting, self._turn.waiting = self._turn.waiting, ()
             for act in waiting:
@@ -341,8 +354,8 @@ class Conduct:
             said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
-        """Return the bits of the predicates that the tool and the turn so far determine."""
-        # These predicates depend on nothing else. For counts, only one or several matters.
+        """Return the bits of the predicates that are determined by the tool and the turn so far."""
+        # These predicates depend on nothing else. For counts, only the difference between one and several matters.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)
@@ -385,11 +398,11 @@ class Conduct:
     def _bound(
         self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
-        """The predicate values for the act's binding and its possible other spellings, and the values for all remaining
-        bindings.
+        """Return two sets of predicate values: those for the act's binding and its possible other spellings, and those
+        for all remaining bindings.
         """
         known = {name: values.get(name) for name in names}
-        # If the binding is unknown, the act may apply to each of them.
+        # If the binding is unknown, the act may apply to any binding.
         elsewhere = None if binding is None else False
         actions = self._ready.actions
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
@@ -425,14 +438,16 @@ class Conduct:
 
 
 def _near(family: Family, binding: str) -> list[Hashable]:
-    """Return known bindings that differ from the act's only in spelling. A tool may treat `AC-11` and `AC11` as
-    equal.
+    """Return the known bindings that differ from the act's binding only in spelling. A tool may treat `AC-11` and
+    `AC11` as equal.
     """
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str) -> str | None:
-    """Return the binding of a call, normalised across spellings; empty if there is none, None if any is possible."""
+    """Return the binding of a call, normalised across spellings. Empty if the call has no binding; None if the call may
+    apply to any binding.
+    """
     value: Any = act.arguments.get(argument)
     if act.tool is not None and (act.fault or names_several(value)):
         return None

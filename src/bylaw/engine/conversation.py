@@ -1,8 +1,8 @@
-"""A live conversation under a pack: report events as they happen and get a judgement of each call.
+"""A live conversation under a pack: report events as they happen, and each call is judged.
 
-`Session` expects complete events. This class derives what a live host leaves implicit: the current speaker, the call
-that a result belongs to, the new messages in a history, the host's context, and whether each call ran, was refused or
-is still waiting.
+`Session` expects complete events. This class derives what a live host leaves implicit: the current speaker, which call
+a result belongs to, the new messages in a history, the host's context, and whether each call ran, was refused or is
+still waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -48,20 +48,22 @@ OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
 OpenRequests = Callable[[Pack], RequestModel]
 """Creates a request reader for a pack."""
 GIVEN_UP = "unknown: the call was requested again and decided again"
-"""The result recorded for an abandoned call."""
+"""The result that is recorded for an abandoned call."""
 
 
 class Conversation:
     """One conversation in progress.
 
-    `call` judges a call on what the agent had seen before its turn. The call then counts as made, unless `refuse` is
-    called before the next event.
+    `call` judges a call on what the agent had seen before its turn. Unless `refuse` is called before the next event,
+    the call then counts as made.
     """
 
     handed_over = 0
-    """Number of events before the last handover to another principal; 0 without a handover."""
+    """Number of events before the last handover to another principal; 0 if there was no handover."""
     interrupted: Collection[str] | None = None
-    """Ids of allowed calls that are not running. None if the conversation is over and no call is running."""
+    """Ids of the allowed calls that are not running. None if the conversation is over, in which case no call is
+    running.
+    """
     _taken = 0
     """Number of events passed to the session so far."""
     _judged: Judgement | None = None
@@ -69,9 +71,11 @@ class Conversation:
     _speaker = ""
     """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call. A result right after it is the text the agent received instead."""
+    """The step of the last refused call. A result directly after this step is the text that the agent received instead
+    of a result.
+    """
     _is_held = False
-    """Whether all events belong to one turn until `finish_turn`."""
+    """Whether all events until `finish_turn` belong to one turn."""
 
     def __init__(
         self,
@@ -89,11 +93,11 @@ class Conversation:
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`answers` settles predicates that code cannot, and `requests` reads what the user's words allow. `known` and
-        `granted` are their earlier answers.
+        """`answers` settles predicates that code cannot settle; `known` contains its earlier answers. `requests`
+        determines what the user's words allow; `granted` contains its earlier answers.
 
-        With `doubts`, a write that returned an error may still have run, unless the pack declares the error a refusal.
-        `handover` and `delegation` override the pack.
+        With `doubts`, a write that returned an error may still have run, unless the pack declares that this error means
+        a refusal. `handover` and `delegation` override the pack's settings.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         given: Mapping[str, Any] = copied(context) if context else {}
@@ -106,7 +110,7 @@ class Conversation:
         """The host's context for the next calls."""
         self._asked_about = set[str]()  # names of tools
         self._undecided: list[Call] = []
-        """Calls of the last message that the host may still ask about."""
+        """Calls of the last message on which the host may still request a decision."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
@@ -119,11 +123,13 @@ class Conversation:
 
     @cached_property
     def cards(self) -> PutCards:
-        """The cards shown to the user, and the answers."""
+        """The cards shown to the user and the user's answers."""
         return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Pass `whole=False` if it contained more than text, such as a voice note or a file."""
+        """Report a user message. Pass `whole=False` if the message contained more than text, such as a voice note or a
+        file.
+        """
         self.assume_executed()
         self._begin("user", time)
         if self.running():
@@ -134,15 +140,15 @@ class Conversation:
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        """Report an agent message. Calls directly after it belong to the same turn."""
+        """Report an agent message. Calls directly after the message belong to the same turn."""
         self.assume_executed()
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
         self._take()
 
     def unheard(self) -> None:
-        """Note that agent and user may have exchanged unreported messages. Everything that depends on their words is
-        unknown from now on.
+        """Record that the agent and the user may have exchanged unreported messages. Everything that depends on their
+        words is unknown from now on.
         """
         self.assume_executed()
         speakers: tuple[Party, ...] = ("agent", "user")
@@ -162,9 +168,9 @@ class Conversation:
     ) -> Judgement:
         """Judge a call that the agent wants to make.
 
-        `agent` names a sub-agent that makes the call for the main agent and saw only its own inputs. Consecutive calls
-        count as simultaneous. If you report the first result before judging the second call, wrap both in `turn()`: a
-        call does not see results from its own turn. Arguments may be JSON text.
+        `agent` names the sub-agent, if one makes the call for the main agent. A sub-agent has seen only its own inputs.
+        Consecutive calls count as simultaneous. If you report the first result before judging the second call, wrap
+        both in `turn()`: a call does not see results from its own turn. Arguments may be given as JSON text.
         """
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
@@ -197,10 +203,10 @@ class Conversation:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool result. It belongs to the call with this id, else to the earliest waiting call of this tool,
-        else to the earliest waiting call.
+        """Report a tool result. The result belongs to the call with this id. If there is no such call, it belongs to
+        the earliest waiting call of this tool, and otherwise to the earliest waiting call of any tool.
 
-        `refused` means that the call failed before the tool ran. After any other error, a write may have run.
+        `refused` means that the call failed before the tool ran. After any other error, a write may still have run.
         """
         shown = as_content(content)
         if any(call.id == id for call in self._undecided):
@@ -224,7 +230,7 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """Refuse the last judged call. It counts as attempted and changes nothing.
+        """Refuse the last judged call. The call counts as attempted and changes nothing.
 
         The text that the agent receives instead can follow as its `result`. `card` is the card for the user. `shown`
         lists look-ups that were made for this call and shown to the agent.
@@ -236,7 +242,9 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call that the agent has requested again. Whether the first request ran is unknown."""
+        """Abandon a waiting call, because the agent has requested it again. It stays unknown whether the call ran after
+        the first request.
+        """
         self._take()
         call = self._script.open.pop(step)
         self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
@@ -257,8 +265,8 @@ class Conversation:
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """Group everything inside into one agent turn. Its calls were requested together, even if results arrive in
-        between.
+        """Group all events inside the `with` block into one agent turn. The calls of the turn were requested together,
+        even if results arrive between them.
         """
         self.begin_turn(text)
         try:
@@ -275,20 +283,20 @@ class Conversation:
         self._is_held = True
 
     def hold_turn(self) -> None:
-        """Add everything until `finish_turn` to the previous turn."""
+        """Add all events until `finish_turn` to the previous turn."""
         self._is_held, self._speaker = True, "agent"
 
     def finish_turn(self) -> None:
-        """Finish a turn that was begun or held."""
+        """End a turn that `begin_turn` or `hold_turn` started."""
         self._is_held, self._speaker = False, "tool"
 
     def resume_turn(self) -> None:
-        """Make the next call part of the agent's previous turn, despite tool results in between."""
+        """Add the next call to the agent's previous turn, despite the tool results in between."""
         if self._speaker == "tool":
             self._speaker = "agent"
 
     def end_turn(self) -> None:
-        """End the agent's turn even without a response. Its next call begins a new turn."""
+        """End the agent's turn even if it got no response. The agent's next call begins a new turn."""
         self._take()
         self._speaker = ""
 
@@ -308,8 +316,8 @@ class Conversation:
         objects.
 
         Returns the judgements of the agent's calls among them, in order. Messages reported before are skipped. With
-        `asks`, the calls of the last message have not been made yet, and the host asks about each one or reports its
-        result. `time` applies to messages without a timestamp.
+        `asks`, the calls of the last message have not been made yet: for each call, the host will request a decision or
+        report the result. `time` applies to messages without a timestamp.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -346,8 +354,8 @@ class Conversation:
     ) -> Judgement:
         """Judge a call that follows the given messages or is part of the last one.
 
-        A call in the last message belongs to its turn and does not see results of the other calls. If the message
-        repeats a call, `id` selects one; the default is the last.
+        A call in the last message belongs to that message's turn and does not see the results of the other calls. If
+        the message contains the same call more than once, `id` selects one of them; the default is the last.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -360,7 +368,7 @@ class Conversation:
         return self._judge(tool, given, fault, "", time)
 
     def _read(self, listed: list[Any], known: KnownMessages) -> None:
-        """Add the new messages to the transcript, minus claims that only a host may make."""
+        """Add the new messages to the transcript, without claims that only a host may make."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
         messages = listed[known.messages :]
@@ -378,7 +386,7 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
-        # The host would have asked about a new call of such a tool.
+        # The host would have requested a decision on a new call of such a tool.
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
@@ -482,7 +490,7 @@ class Conversation:
         self._taken = end + 1
 
     def _take(self) -> None:
-        """Pass new events to the session. If they include the judged call, it has been made."""
+        """Pass new events to the session. If the judged call is among them, it counts as made."""
         events = self._script.events
         new = len(events) - self._taken
         if new == 1:
@@ -515,12 +523,14 @@ class Conversation:
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def page_tool(self, id: str) -> str:
-        """The tool that shows the page, if a call without a result may write through an element of it; else empty."""
+        """Return the name of the tool that shows the page, if a call without a result may write through an element of
+        that page. Otherwise return an empty string.
+        """
         acting, step = self.session.acting, self._step_of(id)
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether a call without a result would still have the judged effect on the page in a snapshot."""
+        """Whether a call without a result would still have the judged effect on the page in this snapshot."""
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
 
@@ -539,17 +549,20 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """The verdicts on all calls so far that change something or have a guard, including the truth."""
+        """Return the verdicts, including the truth, on all calls so far that change something or have a guard."""
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far. If the conversation has `ended`, also those still waiting for something."""
+        """Return the rules broken so far. If the conversation has `ended`, also return the rules that are still waiting
+        for an event.
+        """
         self._take()
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call after these events instead of the actual ones. Also returns the session used.
+        """Judge a call as if these events had preceded it, instead of the actual events. Return the judgement and the
+        session that made it.
 
         The session shares this conversation's request reader and model answers.
         """
@@ -590,7 +603,7 @@ class Mutation(Struct, frozen=True):
 
     @property
     def is_spoken(self) -> bool:
-        """Whether it contains words from or to the principal."""
+        """Whether it contains words from the principal or to the principal."""
         return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
@@ -606,11 +619,11 @@ class AskedCall(Struct, frozen=True):
     id: str = ""
     time: float | None = None
     agent: str = ""
-    """The sub-agent that makes the call for the main agent."""
+    """The sub-agent that makes the call for the main agent, if any."""
     messages: Sequence[Any] | None = None
     """All messages so far, if the caller keeps the history."""
     given_up: int | None = None
-    """The step of an earlier request of the same call, now decided again."""
+    """The step of an earlier request for the same call, on which a new decision is requested now."""
 
     def judge(self, conversation: Conversation) -> Judgement:
         """Judge the call now."""

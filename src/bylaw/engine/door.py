@@ -1,9 +1,9 @@
 """Validates a host's input. Every value must have the right type and be plain JSON data; anything else raises an error
 with advice.
 
-The context value `signed_in_as` names the principal. The same principal may extend the context with later calls.
-Another principal begins a separate, linked conversation, where the first one's consent, statements and approvals do not
-count.
+The context value `signed_in_as` names the principal. The same principal may extend the context in later calls. A
+different principal begins a separate, linked conversation, in which the first principal's consent, statements and
+approvals do not count.
 """
 
 import re
@@ -25,11 +25,11 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""Maximum nesting of lists and objects. Python's own limit depends on the call stack, so JSON written in one part of a
-program might be unreadable in another.
+"""Maximum nesting of lists and objects. Python's own limit depends on the call stack, so one part of a program might be
+unable to read JSON that another part wrote.
 """
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-"""Matches a bracket, or a whole string so that brackets inside it are skipped."""
+"""Matches a bracket or a whole string. Matching whole strings skips the brackets inside them."""
 PRINCIPAL = "signed_in_as"
 """The context key for the signed-in user."""
 _logger = own_log()
@@ -39,7 +39,7 @@ _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7
 
 
 def writable(text: str) -> str:
-    """The text in encodable form: unpaired surrogates become `?`."""
+    """Return the text in a form that can be encoded: unpaired surrogates become `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -69,19 +69,19 @@ def seconds(given: Any) -> float:
 
 
 def position(given: Any) -> int:
-    """Check a number of messages in a conversation."""
+    """Check a value that counts messages in a conversation."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise UsageError("`after` must be the number of messages that the user had seen", hint="use `session.position`")
     return given
 
 
 def moment(given: Any, clock: Callable[[], float]) -> float:
-    """The given time, or the clock's."""
+    """Return the given time or, if there is none, the clock's time."""
     return clock() if given is None else seconds(given)
 
 
 def yes_or_no(given: Any, what: str) -> bool:
-    """Check for a real boolean, not just a truthy or falsy value."""
+    """Check that the value is a boolean, not just a truthy or falsy value."""
     if not isinstance(given, bool):
         raise UsageError(f"{what} must be true or false, not `{type(given).__name__}`")
     return given
@@ -102,7 +102,7 @@ def calls(given: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
-    """Raise if one of these ids belongs to a call that still waits for its result."""
+    """Raise an error if one of these ids belongs to a call that is still waiting for its result."""
     open_ids = {call.id for call in waiting if call.id}
     if taken := next((id for id in ids if id in open_ids), ""):
         raise UsageError(f"call `{taken}` is still waiting for its result", hint="give each call its own id")
@@ -118,7 +118,9 @@ def messages(given: Any) -> list[Any]:
 
 
 def postures(given: Any, pack: Pack) -> Postures:
-    """Check postures: a `Postures` object, or a mapping like `shield:` in pack.yaml that uses the pack's names."""
+    """Check postures, which are given as a `Postures` object or as a mapping like `shield:` in pack.yaml, with the
+    names used in the pack.
+    """
     try:
         found = given if isinstance(given, Postures) else convert(given, Postures)
     except ValidationError as error:
@@ -132,7 +134,9 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Raise if a result without an id, optionally of this `tool`, could belong to several calls."""
+    """Raise an error if a result without an id could belong to several calls. With `tool`, consider only calls of that
+    tool.
+    """
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
         first = open_calls[0]
@@ -156,7 +160,7 @@ def context(given: Any) -> Mapping[str, Any] | None:
 
 
 def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
-    """Return the JSON unchanged, or raise `ValueError` if it is nested too deeply."""
+    """Return the JSON unchanged. Raise `ValueError` if it is nested too deeply."""
     if json.count(b"[") + json.count(b"{") > most:
         depth = 0
         for found in _BRACKET.finditer(json):
@@ -167,7 +171,9 @@ def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
-    """Arguments as plain data, and an error text if they are invalid. Invalid arguments reach no guard."""
+    """Return the arguments as plain data, and an error text if they are invalid. Invalid arguments are not passed to
+    any guard.
+    """
     fault = ""
     try:
         if isinstance(arguments, str):
@@ -183,7 +189,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
 
 
 def as_content(content: Any) -> Any:
-    """A tool result as text or JSON-compatible data."""
+    """Return a tool result as text or JSON-compatible data."""
     if content is None or isinstance(content, str):
         return content
     try:
@@ -203,7 +209,8 @@ class AnotherPrincipal(UsageError):
 def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether a new context belongs to the conversation's principal.
 
-    A context without a principal matches a known one. If no principal is known, the values may not differ.
+    A context that names no principal matches any known principal. If no principal is known, the values of both contexts
+    must be equal.
     """
     if PRINCIPAL in known:
         return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
@@ -216,7 +223,7 @@ def is_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Equality that tells the customer `1` from `True`, which are equal in Python."""
+    """Compare two values. Unlike `==`, distinguish the customer `1` from `True`."""
     return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -225,12 +232,12 @@ def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return deepcopy(dict(context))
     except Exception:
-        # An object that cannot be copied stays the host's own. The names are fixed now.
+        # If the object cannot be copied, keep the host's own object. The names are fixed now.
         return dict(context)
 
 
 def warn_of_model(pack: Pack) -> None:
-    """Warn once that a model may no longer consent for the user, if a pack from before 0.2 uses one."""
+    """If a pack from before 0.2 lets a model consent for the user, warn once that this is no longer possible."""
     silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
     if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
         _told.add((pack.digest, "model"))
@@ -244,7 +251,9 @@ def warn_of_model(pack: Pack) -> None:
 
 
 def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
-    """Warn once about each context name that the pack does not declare. It may be misspelt, and it is never read."""
+    """Warn once about each context name that the pack does not declare. Such a name may be misspelt, and its value is
+    never read.
+    """
     if not context:
         return
     entities = pack.schema.entities.values()
@@ -255,6 +264,6 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
         hint = f"; did you mean `{close[0]}`?" if close else ""
-        # Hosts may pass on untrusted names, and this is printed on a terminal.
+        # A host may pass on untrusted names, and this text is printed on a terminal.
         shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
         _logger.warning("%s: the context contains `%s`, but the pack does not declare it%s", pack.name, shown, hint)

@@ -1,4 +1,4 @@
-"""Judges a finished conversation under a pack: the verdicts on its calls and the rules it broke. Needs no files."""
+"""Judges a finished conversation under a pack: returns verdicts on its calls and the rules it broke. Reads no files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +19,9 @@ class Verdicts(Struct, frozen=True):
     """The verdicts of a pack on one conversation."""
 
     calls: tuple[CallVerdict, ...]
-    """The agent's calls that change something, or may do so, in order."""
+    """The agent's calls that change something, or may change something, in order."""
     findings: tuple[RuleFinding, ...]
-    """The broken rules, each once per turn."""
+    """The broken rules. Each rule is listed at most once per turn."""
 
 
 def verdicts(
@@ -35,7 +35,7 @@ def verdicts(
 ) -> Verdicts:
     """Judge a finished conversation under a pack. `world` is the state before the conversation, if known.
 
-    `answer` settles predicates that code cannot.
+    `answer` settles predicates that code cannot settle.
     """
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):
@@ -54,5 +54,7 @@ def is_listed(pack: Pack, made: CallRecord) -> bool:
 
 
 def is_judged(pack: Pack, call: Call) -> bool:
-    """Whether a call gets a verdict: it may change something, or a guard is bound to its tool."""
+    """Whether a call gets a verdict, which is the case if it may change something or if a guard is bound to its
+    tool.
+    """
     return call.tool in pack.by_tool or pack.schema.may_write(call.tool)

@@ -1,8 +1,8 @@
 """Handovers: a conversation continues with another principal, if the pack allows it (`handover`).
 
-Look-ups and actions carry over. Words, cards, answers, approvals and facts about the previous principal do not. Each
-rule applies to the whole conversation and also to the part after the handover, so the new principal must repeat
-required first steps.
+Look-ups and actions carry over. Messages, cards, answers, approvals and facts about the previous principal do not carry
+over. Each rule applies to the whole conversation and also to the part after the handover, so the new principal must
+repeat required first steps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +25,9 @@ class Former(Struct, frozen=True):
     """A part of a conversation with an earlier principal."""
 
     end: int
-    """The step after its last event."""
+    """The step after the last event of the part."""
     ledger: Ledger
-    """The part's ledger. It stays in use, because later results may belong to calls of this part."""
+    """The ledger of the part. The ledger stays in use, because later results may belong to calls of this part."""
     context: Mapping[str, Any]
 
 
@@ -78,7 +78,9 @@ class HandedConduct:
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event and append the findings of the acts it settles to `said`, its own last."""
+        """Process the next event and append to `said` the findings of all acts that this event settles. The findings of
+        the event's own act come last.
+        """
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole, is_beside=is_beside)
         self._since.observe(step, event, since, is_beside=is_beside)
@@ -89,7 +91,7 @@ class HandedConduct:
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """The combined assessment of a planned call: the worse of the two."""
+        """Return the combined assessment of a planned call, which is the worse of the two assessments."""
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)

@@ -1,4 +1,4 @@
-"""The evidence half of a judgement: the guards' results from what the agent had seen before its turn."""
+"""The evidence half of a judgement: what the guards return for the facts that the agent had seen before its turn."""
 
 import traceback
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,16 @@ from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
-"""The decision on a call with unknown actions. Empty if the actions are known or the tool declares none."""
+"""The decision on a call whose actions are unknown. Empty if the actions are known or if the tool declares no
+actions.
+"""
 
 
 class SeenSource(FactSource, Protocol):
     """The facts the agent had seen, with the time of each."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """All requested facts, or None if more than facts was requested."""
+        """Return all requested facts, or None if the request was for more than facts."""
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
@@ -34,13 +36,13 @@ class SeenSource(FactSource, Protocol):
         ...
 
     def objections(self) -> Sequence[str]:
-        """Return how the call exceeds the user's request, in words."""
+        """Describe how the call exceeds the user's request."""
         ...
 
     def origins(self) -> Sequence[ArgumentOrigin]: ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """The sighting that `read` takes its value from."""
+        """Return the sighting from which `read` takes its value."""
         ...
 
 
@@ -53,7 +55,7 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """All requested facts, or None if more than facts was requested."""
+        """Return all requested facts, or None if the request was for more than facts."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
@@ -62,7 +64,7 @@ class SeenTogether:
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
-        """Return how the call exceeds the user's request, in words."""
+        """Describe how the call exceeds the user's request."""
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
@@ -71,7 +73,7 @@ class SeenTogether:
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """The result of one guard on the facts seen, once per completion of the user facts."""
+    """The results of one guard on the facts seen, one for each completion of the user facts."""
 
     policy: Policy
     guard: Guard
@@ -79,7 +81,9 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The result that all completions share. Undetermined if they differ, failed if one failed."""
+        """Return the result that all completions share: `undetermined` if they differ, `failed` if a completion
+        failed.
+        """
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -96,7 +100,7 @@ class Judgement(Struct, frozen=True):
     evidence: tuple[PolicyEvidence, ...]
     """The guards' results on the facts seen. `settle` adds the truth."""
     fault: str = ""
-    """Why no guard could run, such as an unknown tool or missing arguments."""
+    """Why no guard could run, for example because the tool is unknown or arguments are missing."""
     rules: tuple[RuleFinding, ...] = ()
     """The rules that the call breaks."""
     open_rules: tuple[RuleFinding, ...] = ()
@@ -106,11 +110,11 @@ class Judgement(Struct, frozen=True):
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
-    """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
+    """For one of several actions: the combined assessment by the rules, assuming that the preceding actions ran."""
     otherwise: Otherwise = ""
     """The decision on a call without a declared action."""
     look_up: str = ""
-    """The tool to call first, if its result would show what such a call does."""
+    """The tool to call first, if the result of that tool would show what this call does."""
 
     @property
     def call(self) -> Call:
@@ -119,7 +123,7 @@ class Judgement(Struct, frozen=True):
 
     @property
     def is_permitted(self) -> bool:
-        """Whether the call is permitted whatever the unknown values are."""
+        """Whether the call is permitted regardless of the unknown values."""
         if self.parts:
             return all(part.is_permitted for part in self.parts)
         if self.fault or self.rules or self.open_rules:
@@ -128,8 +132,8 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The most severe outcome of all guards and rules. A broken rule denies; an undecided one leaves the call
-        undetermined.
+        """Return the most severe outcome of all guards and rules. A broken rule denies the call. An undecided rule
+        leaves it undetermined.
         """
         if self.parts:
             return gravest_outcome(part.outcome for part in self.parts)
@@ -163,7 +167,7 @@ class Fault(Struct, frozen=True):
     error: str
     message: str
     trace: str
-    """The location of the error. Omits the message, which may contain values from the conversation."""
+    """The location of the error, without the message, because the message may contain values from the conversation."""
 
     @property
     def because(self) -> str:
@@ -172,7 +176,7 @@ class Fault(Struct, frozen=True):
 
 
 def fault_of(error: Exception, step: int) -> Fault:
-    """The record of an error. Locations in our code contain only the file name."""
+    """Return the record of an error. For locations in Bylaw's code, the record contains only the file name."""
     frames = traceback.extract_tb(error.__traceback__)
     told = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
     return Fault(step, type(error).__name__, str(error)[:500], "\n".join(told))

@@ -1,9 +1,9 @@
-"""Applies limits that span conversations to recorded ones, and reports which calls exceeded a limit and which cannot be
-decided.
+"""Applies limits that span conversations to recorded ones, and reports the calls that exceeded a limit and the calls
+that cannot be decided.
 
-A live shield counts a call when it writes its decision. Here, all calls are collected first, and each is compared with
-the earlier ones by log time. Only calls that certainly ran count against others. A call is undecided if it exceeds the
-limit only together with calls whose time, person or outcome is unknown.
+A live shield counts a call when it writes its decision on the call. This module collects all calls first and compares
+each call with the calls that the log dates earlier. Only calls that certainly ran count against other calls. A call is
+undecided if it exceeds the limit only together with calls whose time, person or outcome is unknown.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
-"""Replaces the hash in a limit that all persons share."""
+"""Replaces the hash if all persons share a limit."""
 
 
 class LimitedCall(Struct, frozen=True, array_like=True):
@@ -27,7 +27,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 
     limit: str
     whose: str | None
-    """Hash of the person it counts for, or None if unknown."""
+    """Hash of the person for whom the call counts, or None if the person is unknown."""
     time: float | None
     is_sure: bool
     """Whether it certainly ran."""
@@ -37,13 +37,13 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     position: int
     step: int
     takes_place: bool = True
-    """False if it was certainly refused. It then counts against no other call."""
+    """False if the call was certainly refused. A refused call counts against no other call."""
     mark: str = ""
-    """Hash that identifies the call if logs repeat it, for example when every line holds the whole history. Empty if it
-    cannot be distinguished from other calls.
+    """Hash that identifies the call if logs repeat it, for example if every line contains the whole history. Empty if
+    the call cannot be distinguished from other calls.
     """
     perhaps: str = ""
-    """Hash shared by persons whom a tool may treat as the same. Empty if it equals `whose`."""
+    """Hash shared by all persons whom a tool may treat as the same person. Empty if it equals `whose`."""
 
     @property
     def kin(self) -> str | None:
@@ -54,7 +54,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """Yield the calls of a conversation that count towards the pack's limits. With `attempted`, include those that were
+    """Yield the calls of a conversation that count towards the pack's limits. With `attempted`, include calls that were
     only attempted.
     """
     if not pack.book.limits:
@@ -75,12 +75,12 @@ def limited_calls(
         if not takes_place and not attempted:
             continue
         mark = _mark(trajectory.id, call)
-        # A host may have used one id for several calls.
+        # A host may have used the same id for several calls.
         marked[mark] += 1
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # If the record of a call is truncated or redacted, its person is unknown.
+                # If the record of a call is truncated or redacted, the person is unknown.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -92,7 +92,7 @@ def limited_calls(
 
 
 def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Yield each event with its step, replacing a generic-tool call by its actions."""
+    """Yield each event with its step. The actions of a generic-tool call replace the call."""
     if pack.schema.actions is None:
         yield from enumerate(events)
         return
@@ -102,7 +102,7 @@ def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event
 
 
 def _mark(conversation: str, call: Call) -> str:
-    """A key that identifies the call in every log. Empty if another call may share it."""
+    """Return a key that identifies the call in every log. Empty if another call may have the same key."""
     if not call.id or call.time is None:
         return ""
     return repr((conversation, call.id, call.time, call.tool, call.arguments))
@@ -119,12 +119,12 @@ def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[Lim
 
 
 def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tuple[Limit, list[LimitedCall]]]:
-    """Yield each limit with the calls that count towards it. A call recorded several times counts once."""
+    """Yield each limit with the calls that count towards it. A call that was recorded several times counts once."""
     found: dict[str, dict[object, LimitedCall]] = defaultdict(dict)
     for call in calls:
         told = found[call.limit]
         which = call.mark or (call.file, call.position, call.step)
-        # Keep the most complete record: one that certainly ran, else the last.
+        # Keep the most complete record: one that says the call certainly ran or, if there is none, the last record.
         told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
@@ -136,7 +136,9 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """The calls that a shield would block for a limit. A shield counts every call, even if its outcome is unknown."""
+    """Return the calls that a shield would block because of a limit. A shield counts every call, even if the outcome of
+    the call is unknown.
+    """
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
     return [call for call in every if not call.is_approved and taken.before(call, limit.within) >= limit.most]
@@ -157,7 +159,7 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # The call itself is one of those without a time.
+        # This call is itself one of the calls without a time.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
@@ -183,11 +185,11 @@ class _Times:
         return call.whose if self._is_sure else call.kin
 
     def before(self, call: LimitedCall, within: float) -> int:
-        """How many calls of the same person certainly ran in the period before this call."""
+        """Return how many calls of the same person certainly ran in the period before this call."""
         return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
 
     def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:
-        """How many calls may have run in the period before this call."""
+        """Return how many calls may have run in the period before this call."""
         told = self._whose(call)
         whose = _ANYBODY if anybody or told is None else told
         if call.time is None:

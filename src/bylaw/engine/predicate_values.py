@@ -1,5 +1,5 @@
-"""Evaluates rule predicates that an act alone does not determine. Values come from facts seen, a guard or a witness, or
-from a given answerer if code cannot decide.
+"""Evaluates the rule predicates that an act alone does not determine. The values come from the facts seen, a guard or a
+witness. If code cannot determine a value, a given answerer is asked.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from bylaw.trace.recorded_value import utc
 
 
 class AnswerQuote(Struct, frozen=True):
-    """Words of the conversation that support an answer."""
+    """Words from the conversation that support an answer."""
 
     step: int
     text: str
@@ -42,7 +42,7 @@ class TellsUnanswered(Protocol):
 
 
 class Answered(Struct, frozen=True, omit_defaults=True):
-    """An answer to a predicate, or what the user stated for a fact, at an act."""
+    """An answer about a predicate at an act, or about a fact that the user stated."""
 
     predicate: str
     """The predicate, or the fact, such as `Request.reason`."""
@@ -55,7 +55,7 @@ class Answered(Struct, frozen=True, omit_defaults=True):
 
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Decides whether a predicate holds at an act when code cannot. Backed by a model or a person."""
+"""Determines whether a predicate is true at an act, if code cannot. Backed by a model or a person."""
 
 
 @runtime_checkable
@@ -77,7 +77,7 @@ class ReadsStatements(Protocol):
 
 
 class PredicateValues:
-    """Predicate values at the acts of one conversation, based on what had been seen before each act."""
+    """The values of predicates at the acts of one conversation, based on what had been seen before each act."""
 
     waits = False
     """If set, no new questions are asked. Earlier answers still count."""
@@ -85,9 +85,9 @@ class PredicateValues:
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     at = 0
-    """The rules' position among the announced events."""
+    """The position of the rules among the announced events."""
     _coming: Sequence[Event] = ()
-    """The announced events, the step of the first one, and how many the ledger has processed."""
+    """The announced events, the step of the first one, and the number of events that the ledger has processed."""
     _first = _taken = 0
     _made: CallRecord | None = None
     """The record of the ledger's next event, if it is a judged call."""
@@ -103,7 +103,7 @@ class PredicateValues:
         is_live: bool = False,
     ) -> None:
         self._answer = answer
-        # Protocol checks are slow, so do this once per session.
+        # Protocol checks are slow, so run this check once per session.
         self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
         self._reads = answer if answer is not None and isinstance(answer, ReadsStatements) else None
         self._is_live = is_live
@@ -122,19 +122,20 @@ class PredicateValues:
                     self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
-        """Announce events. Rules process them first; ledger and witnesses follow when needed, or at the end.
+        """Announce events. The rules process them first. The ledger and the witnesses process them when needed, or at
+        the end.
 
         `made` is the record of the first event, if it is a judged call.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
     def finish(self) -> None:
-        """Finish the announced events after the rules have processed them."""
+        """Process the announced events in the ledger and the witnesses, after the rules have processed them."""
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
     def witness(self, step: int, event: Event) -> None:
-        """Pass an event that the ledger already has to the witnesses."""
+        """Pass to the witnesses an event that the ledger has already processed."""
         for witness in self._witnesses.values():
             witness.observe(step, event)
 
@@ -151,7 +152,7 @@ class PredicateValues:
             self._taken, self._made = until, None
 
     def _come_to(self, place: int) -> None:
-        """Advance to an announced event. If it is a call, it becomes the current one."""
+        """Advance to an announced event. If the event is a call, it becomes the current call."""
         self._take_in(place)
         call = self._coming[place]
         if isinstance(call, Call):
@@ -160,13 +161,13 @@ class PredicateValues:
                 self.record, self.evidence = made, ()
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
-        """The value of a predicate at an act, or None if unknown."""
+        """Return the value of a predicate at an act, or None if the value is unknown."""
         if self._coming:
             self._come_to(self.at)
         value = self._find(predicate, act)
         if value is not None:
             return value
-        # Judging looks ahead, so the same act may come up more than once.
+        # Judging looks ahead, so the same act may be judged more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
             return _truth(known) if self._counts(predicate) else None
@@ -174,12 +175,14 @@ class PredicateValues:
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
-        """Whether the answerer may be asked about this act and has not been asked yet."""
+        """Whether the answerer may be asked about this act and has not yet been asked."""
         is_new = (predicate.name, act.step) not in self.answered
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether an answer counts. In a live session, only the user can consent, unless the pack allows otherwise."""
+        """Whether an answer to this predicate counts. In a live session, only the user can consent, unless the pack
+        declares otherwise.
+        """
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
@@ -199,11 +202,13 @@ class PredicateValues:
 
     @property
     def reads_statements(self) -> bool:
-        """Whether a model reads what the user stated. A live shield asks the user instead."""
+        """Whether a model reads the user's statements. A live shield asks the user instead."""
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """What the user stated for a fact before a call, as a model reads it; UNSEEN if unknown. Cached."""
+        """Return what a model reads that the user stated about a fact before a call; UNSEEN if the user stated nothing.
+        Cached.
+        """
         assert self._reads is not None
         found = self.answered.get((name, record.step))
         if found is None:
@@ -212,37 +217,37 @@ class PredicateValues:
         return UNSEEN if found.value is None else found.value
 
     def card_text(self, record: CallRecord) -> str:
-        """A plain-language description of a call for the user, as required by the strictest predicate."""
+        """Describe a call for the user in plain language, as the strictest predicate requires."""
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """The facts that a card shows besides the arguments, or the look-ups they need."""
+        """Return the facts that a card shows in addition to the arguments, or the look-ups required to show them."""
         return card_facts(record, self._ledger)
 
     def card_digest(self, record: CallRecord) -> str:
-        """The digest of a call and the facts that its card shows now."""
+        """Return the digest of a call and of the facts that its card would show now."""
         return digest(record.call.tool, record.call.arguments, self.card_facts(record))
 
     @property
     def card_lifetime(self) -> float:
-        """Lifetime of a card in seconds: the shortest in the pack."""
+        """Return the lifetime of a card in seconds, which is the shortest lifetime in the pack."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
-        """Why a reported answer to a card does not count after these events. Empty if it counts."""
+        """Return why a reported answer to a card does not count after these events. Empty if the answer counts."""
         faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
         return next(filter(None, faults), "")
 
     def is_card_left_open(self, events: Sequence[Event], shown: int, before: int) -> bool:
-        """Whether the user wrote only a yes or a courtesy between the card and the step `before`."""
+        """Whether, between the card and the step `before`, the user wrote nothing but an affirmation or a courtesy."""
         return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
 
     def shown_terms(self, call: Call) -> str:
-        """The same text for all spellings of a call that one card answer covers."""
+        """Return a text that is the same for all spellings of a call covered by one card answer."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after step `since` may have been this one in another spelling."""
+        """Whether a call after step `since` may have been the same call in another spelling."""
         return any(each.may_be_made(record, since) for each in self._consents)
 
     @property
@@ -250,7 +255,9 @@ class PredicateValues:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
-        """The question about undecided consent to an act, for a model or a person. None if there is none."""
+        """Return the question about undecided consent to an act, for a model or a person. None if there is no
+        question.
+        """
         witness = self._witnesses.get(predicate.name)
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
@@ -302,7 +309,7 @@ class PredicateValues:
 
     def _record(self, act: Act) -> CallRecord:
         record = self.record
-        # A message sees the same results as a call in its place.
+        # A message sees the same results as a call would at the same position.
         return record if record is not None and record.step == act.step else record_of(_NONE, act.step, act.step, None)
 
 

@@ -1,4 +1,6 @@
-"""The cards of a live conversation: their texts, the waiting and declined ones, and the answers each can accept."""
+"""The cards of a live conversation: their texts, which cards are waiting or declined, and which answers each card can
+accept.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ _ANOTHER = "let the agent make its call again to get a new card"
 
 
 class PutCards:
-    """The cards shown to the user, read from the events on demand."""
+    """The cards shown to the user. They are read from the events on demand."""
 
     def __init__(self, script: Transcript, session: Session) -> None:
         self._script = script
@@ -28,13 +30,13 @@ class PutCards:
         self.begin_anew(0)
 
     def begin_anew(self, step: int) -> None:
-        """Forget earlier cards, because another principal continues from this step."""
+        """Ignore all earlier cards, because another principal continues from this step."""
         self._begin = self._read_until = step
         """The first event that counts, and the number of events read."""
         self._shown: dict[str, list[tuple[int, Call, Card]]] = {}
-        """Steps at which cards were shown, with the refused calls, by call digest."""
+        """By call digest: the steps at which cards were shown, each with the refused call and the card."""
         self._presses: list[tuple[int, Confirmation]] = []
-        """The answers that the host reported, with their steps."""
+        """The answers reported by the host, with their steps."""
 
     def _read(self, before: int) -> None:
         """Read the cards and answers before a step."""
@@ -49,15 +51,15 @@ class PutCards:
         self._read_until = max(self._read_until, before)
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
-        """A plain-language description of a call for the user. Empty if no rule requires consent. With `is_repeated`,
-        it warns that the same call may have run before.
+        """Describe a call for the user in plain language. Empty if no rule requires consent. With `is_repeated`, the
+        text warns that the same call may already have run.
         """
         text = self._session.values.card_text(made)
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
 
     def digest(self, made: CallRecord) -> str:
-        """The digest of a card for this call, if shown now."""
+        """Return the digest of the card that would be shown for this call now."""
         return self._session.values.card_digest(made)
 
     @property
@@ -66,7 +68,7 @@ class PutCards:
         return self._session.values.card_lifetime
 
     def failures(self, digest: str, before: int) -> int:
-        """How often the user replied unclearly to a call's card before the call was refused again."""
+        """Return how often the user replied unclearly to the card of a call before the call was refused again."""
         self._read(before)
         cards = self._shown.get(digest)
         shown = [step for step, _, _ in cards or () if step < before]
@@ -74,15 +76,15 @@ class PutCards:
             return 0
         made = [step for step, call in self._made_since(*cards[0][:2], before) if _is_same(call, cards[0][1])]
         shown = shown[bisect_right(shown, made[-1]) :] if made else shown
-        # Between two showings, count at most one, however much the user wrote.
+        # Between two showings of the card, count at most one reply, however many messages the user wrote.
         return sum(
             self._messages_until(last) < self._messages_until(after - 1) for last, after in pairwise([*shown, before])
         )
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """The card last shown for this digest before a step, if it was neither answered nor used.
+        """The card last shown for this digest before a step, if that card was neither answered nor used.
 
-        Any other user message invalidates a card, so that a late click cannot answer it.
+        Any other message from the user invalidates a card, so that a late click cannot answer it.
         """
         self._read(before)
         shown = self._shown.get(digest)
@@ -96,8 +98,8 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a card for another spelling of the call, or with other facts, and has been silent
-        since. While that card is valid, the user is not asked again. An approval never covers another spelling.
+        """Whether the user declined a card for the same call in another spelling or with other facts, and has not
+        written since. The user is not asked again while that card is valid. An approval never covers another spelling.
         """
         self._read(made.step)
         if not self._presses:
@@ -116,7 +118,7 @@ class PutCards:
         return False
 
     def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
-        """Whether an answer is new. Raises if its card cannot accept it.
+        """Whether an answer is new. Raises an error if the card cannot accept the answer.
 
         `time` is when the user answered, or None if unknown. `now` is the shield's clock.
         """
@@ -150,7 +152,7 @@ class PutCards:
         return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
-        """Raise if an approval may be older than the user's last message."""
+        """Raise an error if an approval may be older than the user's last message."""
         events, again = self._script.events, "let the agent make its call again and show the user the new card"
         if time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
@@ -165,17 +167,17 @@ class PutCards:
             raise UsageError(f"{name} does not count: {fault}", hint=again if "said no" in fault else hint)
 
     def _is_given_back(self, step: int) -> bool:
-        """Whether the call that used a card failed, which makes the approval valid again."""
+        """Whether the call that used a card failed, so that the approval became valid again."""
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
     def _is_spoken_after(self, time: float) -> bool:
-        """Whether the user has written since an answer that is reported late."""
+        """Whether the user has written after giving an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 
     def _made_since(self, shown: int, refused: Call, before: int | None = None) -> Iterator[tuple[int, Call]]:
-        """Yield calls of the refused call's tool made after its card was shown and before a step."""
+        """Yield the calls of the refused call's tool that were made after the card was shown and before a step."""
         writes = self._session.ledger.writes
         for write in writes[bisect_right(writes, shown, key=attrgetter("step")) :]:
             if before is not None and write.step >= before:

@@ -1,7 +1,7 @@
 """One conversation under one pack, event by event. Audit and shield share this engine.
 
-`judge(call)` returns the judgement of guards and rules from what was seen before the call, and it is final. `settle()`
-compares all judged calls with the truth, which yields the strict criterion. `findings()` lists the rules broken so far
+`judge(call)` returns the final judgement of the guards and rules, based on what was seen before the call. `settle()`
+compares all judged calls with the truth, as the strict criterion requires. `findings()` lists the rules broken so far
 by any act.
 """
 
@@ -43,11 +43,11 @@ OBSERVING = 20
 JUDGING = 300
 """The cost of judging one call without its guards, in steps."""
 BESIDE = 60
-"""Cost of each other call of the turn when a call is decided, in steps."""
+"""The cost of each other call in the turn when a call is decided, in steps."""
 
 
 class Ahead(Struct, frozen=True):
-    """The state of the rules once a judged call has been made."""
+    """The state of the rules if a judged call is made."""
 
     call: Call
     conduct: Conduct | HandedConduct
@@ -60,7 +60,7 @@ class Session:
     _ahead: Ahead | None = None
     """The state of the rules if the last judged call is made."""
     _disbelieved: Call | None = None
-    """The last judged call, if it was not refused although its result claims so."""
+    """The last judged call, if its result claims that the call was refused although it was not."""
     requests: Requests | None = None
     """The allowance of the user's words, if the pack uses requests."""
     acting: "Acting | None" = None
@@ -80,12 +80,13 @@ class Session:
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`answer` settles predicates that code cannot, at every act where a rule depends on one. `read_request` reads
-        what the user's words allow; without it, requests are undetermined. `granted` are its earlier answers.
+        """`answer` settles the predicates that code cannot settle, at every act where a rule depends on such a
+        predicate; `known` contains its earlier answers. `read_request` determines what the user's words allow;
+        `granted` contains its earlier answers. Without `read_request`, requests are undetermined.
 
         `delegation` overrides the pack's setting for actions that a text requests. A live session asks only the
-        questions that its decision depends on, the most decisive first. It asks about consent only if the pack lets a
-        model settle it. `known` are earlier answers.
+        questions that its decision depends on, the most decisive question first. It asks about consent only if the pack
+        lets a model settle consent.
         """
         self.pack = pack
         self._start, self._mode = world, mode
@@ -106,7 +107,7 @@ class Session:
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
-        """Internal errors, each at the call that it made inconclusive."""
+        """Internal errors, each recorded at the call that the error made inconclusive."""
         self._said: list[ActFindings] = []
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
@@ -126,11 +127,11 @@ class Session:
     def observe(self, event: Event) -> None:
         """Process the next event.
 
-        Single events come from a live agent. Results and user messages are parsed immediately, while no call is waiting
-        for a decision.
+        Single events come from a live agent. Their results and user messages are parsed immediately, at a time when no
+        call is waiting for a decision.
         """
         self.observe_all((event,))
-        # If parsing fails, the error recurs and is reported once a guard or rule needs the result.
+        # If parsing fails here, the error is raised again and reported when a guard or rule needs the result.
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
@@ -144,7 +145,7 @@ class Session:
                     self.requests.latest()
 
     def observe_all(self, events: Sequence[Event]) -> None:
-        """Process the next events. Only the first can be a judged call."""
+        """Process the next events. Only the first event can be a judged call."""
         for event in events:
             if type(event) is Call:
                 if event.context:
@@ -163,7 +164,7 @@ class Session:
                 self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
-        """Process a whole conversation, judging the agent's calls at these steps in place."""
+        """Process a whole conversation. The agent's calls at these steps are judged when they are reached."""
         observed = 0
         for step in steps:
             call = events[step]
@@ -174,12 +175,12 @@ class Session:
         self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
-        """Apply the context that the host vouches for from the next call on."""
+        """From the next call on, apply the context that the host vouches for."""
         self._context.update(context)
         self.ledger.vouch(self._context)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Hand over to another principal, who inherits look-ups but no words."""
+        """Hand over to another principal, who inherits the look-ups but not the messages."""
         former, waits = self.ledger, self.values.waits
         self._former.append(Former(self._step, former, self._context))
         granted = self.requests.granted if self.requests is not None else ()
@@ -195,14 +196,14 @@ class Session:
             self._conduct = HandedConduct.after(self._conduct, self.values.ask, self.values.tell)
 
     def heard(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events of this conversation as the current principal sees them."""
+        """Return the events of this conversation as the current principal sees them."""
         if not self._former:
             return events
         end = self._former[-1].end
         return [*self.ledger.events[:end], *events[end:]]
 
     def _part(self, step: int) -> tuple[Ledger, Mapping[str, Any]]:
-        """The ledger and context of the part that contains a step."""
+        """Return the ledger and context of the part of the conversation that contains a step."""
         found = next((each for each in self._former if step < each.end), None)
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
@@ -244,7 +245,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Process events that were judged elsewhere, without asking questions about them."""
+        """Process events that were judged in another session, without asking questions about them."""
         self.values.waits = True
         try:
             self.observe_all(events)
@@ -265,9 +266,9 @@ class Session:
         return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far, in the order of the acts, each once per turn.
+        """The rules broken so far, in the order of the acts, each rule at most once per turn.
 
-        If the conversation has `ended`, also includes rules that are still waiting for something.
+        If the conversation has `ended`, also return rules that are still waiting for something.
         """
         said = self._said
         if ended and self._conduct is not None:
@@ -280,7 +281,7 @@ class Session:
 
     @property
     def open_rules(self) -> frozenset[str]:
-        """Rules that were undecided at some act so far."""
+        """Return the rules that have been undecided at some act so far."""
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
@@ -302,7 +303,7 @@ class Session:
             return self._judge_acts(acted)
         judgement = self._judge(self.ledger.record(call, self._step))
         if call.refused_by_result and judgement.is_permitted:
-            # If every policy permits a call, no shield refused it, whatever its result says.
+            # If every policy permits a call, no shield refused the call, whatever its result claims.
             judgement.made.call = replace(call, refused=False, refused_by_result=False)
             self._disbelieved = call
         self._keep((judgement,))
@@ -337,7 +338,7 @@ class Session:
         return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
 
     def _judge_acts(self, acted: "ActedCall") -> Judgement:
-        """Judge each action of a call as if the preceding actions had been made."""
+        """Judge each action of a call as if the preceding actions had already been made."""
         call, performed, plain = acted.call, acted.performed, acted.plain
         if performed.unresolved or not acted.actions:
             judged = [self._judge(plain)]
@@ -375,10 +376,10 @@ class Session:
         return whole
 
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
-        """Judge each action as if the preceding actions had just been made."""
+        """Judge each action as if the preceding actions had already been made."""
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
-        # Model answers are stored by step, and these actions share one step.
+        # Model answers are stored by step, and all of these actions share one step.
         self.values.waits = waits or len(actions) > 1
         try:
             for place, made in enumerate(actions):
@@ -399,7 +400,7 @@ class Session:
         return judged
 
     def _take_acts(self, acted: "ActedCall") -> None:
-        """Process a call together with the actions it performs."""
+        """Process a call together with the actions that it performs."""
         step, call, acting = self._step, acted.call, self.acting
         assert acting is not None
         if call.context:
@@ -419,8 +420,8 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Record a call and its actions in a ledger. If `said` is given, the rules process them and append their
-        findings.
+        """Record a call and its actions in a ledger. If `said` is given, the rules also process the call and its
+        actions and append their findings to `said`.
         """
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
@@ -434,7 +435,7 @@ class Session:
         self.values.waits = waits
 
     def _hear_acts(self, events: Sequence[Event], acting: "Acting") -> None:
-        """Record events before a handover as the new principal sees them."""
+        """Record the events before a handover as the new principal sees them."""
         for step, event in enumerate(events):
             made = acting.made.get(step)
             if made is None or not isinstance(event, Call):
@@ -446,7 +447,7 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """The event that a card shows. A generic-tool call becomes its only action."""
+        """Return the event that a card shows. A generic-tool call with only one action is replaced by that action."""
         return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
@@ -474,9 +475,10 @@ class Session:
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """Turn-shape rules that the last judged call breaks if its turn also contains `others`.
+        """Return the rules about the shape of a turn that the last judged call breaks if the turn also contains
+        `others`.
 
-        Only live decisions use this. Recorded calls are judged by the turn so far.
+        Only live decisions use this method. Recorded calls are judged by the turn up to the call.
         """
         if self._conduct is None or not others:
             return ()
@@ -505,7 +507,7 @@ class Session:
         if self._conduct is None:
             return (), ()
         self.values.record, self.values.evidence = made, evidence
-        # Judge a call that was refused later as it was requested. Its outcome is a separate question.
+        # Judge a call that was refused later as if it had not been refused. Whether it ran is a separate question.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
@@ -521,7 +523,9 @@ class Session:
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Ask about the predicate that would most change the answer, then the next, until the rules are decided."""
+        """Ask about the predicate that would change the answer most, then about the next one, until the rules are
+        decided.
+        """
         conduct, predicates = self._conduct, self.pack.book.predicates
         act = conduct.act_of(made.step, made.call) if conduct is not None else None
         while open and conduct is not None and act is not None:
@@ -556,21 +560,21 @@ class Session:
 
     @property
     def judged_world(self) -> World | None:
-        """The world that settling last read. Writes after the last judged call are not applied yet."""
+        """Return the world as last read for settling. Writes after the last judged call are not applied yet."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
-        """The verdicts on all calls judged so far, in order. Applies the writes to the world along the way."""
+        """Return the verdicts on all calls judged so far, in order. Each write is applied to the world on the way."""
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
-        """Record an internal error. Its call becomes inconclusive, and the conversation continues."""
+        """Record an internal error. The affected call becomes inconclusive, and the conversation continues."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
 
 
 def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
-    """The evidence for all actions of a call, combined."""
+    """Return the combined evidence for all actions of a call."""
     evidence = tuple(said for each in judged for said in each.evidence)
     rules = tuple(found for each in judged for found in each.rules)
     open = tuple(found for each in judged for found in each.open_rules)
@@ -585,5 +589,5 @@ def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:
-    """Whether a guard denies the call whatever the unknown values are."""
+    """Whether a guard denies the call regardless of the unknown values."""
     return any({each.outcome for each in said.completions} == {"deny"} for said in evidence)

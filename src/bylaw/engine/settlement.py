@@ -1,4 +1,4 @@
-"""Settles judged calls against the truth: both criteria, and what the agent had not seen."""
+"""Settles judged calls against the truth: applies both criteria and determines what the agent had not seen."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from bylaw.trace.event import Approved
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""Status of a fact at a call: seen, missing, or looked up with an unreadable result."""
+"""Status of a fact at a call: seen, missing, or looked up with a result that could not be read."""
 
 
 class MissingFact(Struct, frozen=True):
@@ -36,15 +36,15 @@ class MissingFact(Struct, frozen=True):
 
     fact: Fact
     lookup: tuple[str, dict[str, Any]] | None
-    """The look-up that would have shown it."""
+    """The look-up that would have shown the fact."""
     reason: WhyMissing
     claimed_at: int | None
     decisive: bool = False
-    """Whether the determined criterion lacks it too."""
+    """Whether the fact is also missing under the determined criterion."""
     claim: str = ""
-    """Quote from the user's message that claims its value."""
+    """Quote from the user's message in which the user claims a value for the fact."""
     stale_by: int | None = None
-    """Step of the write that changed it after the agent saw it. None if it only expired."""
+    """Step of the write that changed the fact after the agent saw it. None if the fact only expired."""
 
 
 class KnownFact(Struct, frozen=True):
@@ -65,13 +65,13 @@ class NeededFacts:
         self._seen = judgement.seen
         self._truth = truth
         self._so: dict[Fact, bool | None] = {}
-        """Whether each fact truly had the value that the agent saw. None if either value is unknown."""
+        """For each fact, whether its true value is the one that the agent saw. None if either value is unknown."""
         self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
 
     def are_so(self, facts: Iterable[Fact]) -> bool:
-        """Whether all of these facts truly had the values that the agent saw."""
+        """Whether the values that the agent saw for these facts are all true."""
         known = self._so
         for fact in facts:
             so = known[fact] if fact in known else self._is_so(fact)
@@ -80,8 +80,8 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the truth adds nothing: for every value that guards read and the agent saw, it agrees or does not
-        know.
+        """Whether the truth adds nothing: each value that the guards read and the agent saw is either confirmed by the
+        truth or not known to it.
         """
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
@@ -105,7 +105,7 @@ class NeededFacts:
         return so
 
     def standing(self, fact: Fact) -> Standing:
-        """Return whether the agent had seen a fact or, if not, had looked it up."""
+        """Return whether the agent had seen a fact or, if it had not, whether it had looked the fact up."""
         found = self._standing.get(fact)
         if found is None:
             found = "missing"
@@ -118,7 +118,9 @@ class NeededFacts:
         return found
 
     def asked(self, fact: Fact) -> str:
-        """Return the tool that was called for a fact. Empty if the fact has no look-up of its own."""
+        """Return the name of the tool that was called to look up a fact. Empty if the fact has no look-up of its
+        own.
+        """
         answered = self._ledger.answers.by_tool()
         ways = self._ledger.schema.ways[fact.entity, fact.field]
         return next((way.tool for way in ways if way.tool in answered), "")
@@ -134,11 +136,11 @@ class NeededFacts:
             return True
 
     def lacks(self, facts: Iterable[Fact]) -> bool:
-        """Whether the agent failed to look up one of these facts."""
+        """Whether the agent failed to look up any of these facts."""
         return any(self.standing(fact) in ("seen", "missing") for fact in facts)
 
     def known(self, facts: Iterable[Fact]) -> tuple[KnownFact, ...]:
-        """The facts that a result showed, with the step of that result."""
+        """Return the facts that a result showed, each with the step of that result."""
         found: list[KnownFact] = []
         for fact in facts:
             if fact.key is not None and self.standing(fact) == "seen":
@@ -149,7 +151,7 @@ class NeededFacts:
         return tuple(found)
 
     def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
-        """Why a fact was missing and how the agent could have seen it. For a wrong call, also the
+        """Return why a fact was missing and how the agent could have seen it. For a wrong call, the answer includes the
         user's false claim.
         """
         known = (fact, decisive, is_wrong)
@@ -178,8 +180,8 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return the look-up to make: the entity's own, unless it has failed to show the field and another may
-        show it.
+        """Return the look-up to make. This is the entity's own look-up, unless that look-up has failed to show the
+        field and another one may show it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
@@ -191,7 +193,7 @@ class NeededFacts:
         return first
 
     def _value(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The true value, to compare with the user's claims."""
+        """Return the true value, which is then compared with the user's claims."""
         if self._truth is None:
             return UNSEEN
         try:
@@ -206,7 +208,7 @@ class NeededFacts:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether guards cannot tell two values apart. `1`, `1.0` and `True` differ, at any depth."""
+    """Whether guards cannot distinguish two values. `1`, `1.0` and `True` are different values at any depth."""
     kind = one.__class__
     if kind is not other.__class__:
         return False
@@ -235,9 +237,9 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """False if the call alone decided the verdict. True if some fact denied it, or could have."""
+    """False if the call alone determined the verdict. True if a fact led to a denial, or could have led to one."""
     is_plain: bool = False
-    """Permitted on the facts seen, with nothing else to report."""
+    """Whether the call is permitted on the facts seen and there is nothing else to report."""
 
     @property
     def because(self) -> str:
@@ -251,7 +253,7 @@ class CallVerdict(Struct, frozen=True):
     made: CallRecord
     strict: Verdict
     determined: Verdict
-    """The guards' verdict under the determined criterion, like `strict` and `policies`."""
+    """The verdict of the guards under the determined criterion. It is computed like `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
@@ -259,14 +261,14 @@ class CallVerdict(Struct, frozen=True):
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that the call may have broken, depending on unknown values."""
     origins: tuple[ArgumentOrigin, ...] = ()
-    """The origins of its arguments, if the pack uses them and something objects to the call."""
+    """The origins of the arguments, if the pack uses origins and something objects to the call."""
 
 
 class Settling:
     """Settles the calls of one conversation against a world that changes with its writes."""
 
     world: World | None = None
-    """The world last read from. Writes after the last judged call are not applied yet."""
+    """The world as last read. Writes after the last judged call are not applied yet."""
 
     def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
         self._pack = pack
@@ -289,7 +291,7 @@ class Settling:
     def settle(
         self, judgements: Sequence[Judgement], part: Part, note: Callable[[Exception, CallRecord], Fault]
     ) -> list[CallVerdict]:
-        """The verdicts on these calls in order. `note` records internal errors."""
+        """Return the verdicts on these calls, in order. `note` is called to record internal errors."""
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
@@ -322,7 +324,7 @@ class Settling:
 
 
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:
-    """The verdict on one judged call. `truth` is None if nothing is known about the world."""
+    """Return the verdict on one judged call. `truth` is None if nothing is known about the world."""
     if judgement.fault:
         unjudged = tuple(
             PolicyVerdict(
@@ -354,7 +356,9 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
 
 
 def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:
-    """A policy's verdict after a person has settled what it left undecided. A denial stays a denial."""
+    """Return the verdict of a policy after a person has settled what the policy left undecided. A denial remains a
+    denial.
+    """
     if said.policy.id not in approved.policies or "deny" in (said.evidence, said.world):
         return said
     strict, determined = (_or_compliant(each) for each in (said.strict, said.determined))
@@ -369,19 +373,19 @@ def _or_compliant(verdict: Verdict) -> Verdict:
 
 
 class _Completed(Struct, frozen=True):
-    """One completion of the user facts, run over the evidence and the world."""
+    """One completion of the user facts, evaluated on the evidence and on the world."""
 
     evidence: Completion
     world: Half
     because: str
     missing: tuple[Fact, ...]
     unread: tuple[Fact, ...]
-    """Facts that the agent looked up but whose results cannot be read."""
+    """Facts that the agent looked up, but whose results cannot be read."""
     reads: tuple[Fact, ...]
     asked: tuple[Fact, ...]
 
     def is_clean(self) -> bool:
-        """Whether the facts seen permitted the call, with nothing missing, and the truth does not deny it."""
+        """Whether the facts seen permitted the call, no fact is missing, and the truth does not deny the call."""
         return (
             self.evidence.outcome == "permit"
             and self.world in ("permit", "undetermined")
@@ -391,7 +395,7 @@ class _Completed(Struct, frozen=True):
 
 
 class _CallCase:
-    """One call with all its policies. Facts that several policies need are found once."""
+    """One call with all its policies. A fact that several policies need is looked up once."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._made = judgement.made
@@ -399,16 +403,16 @@ class _CallCase:
         self._truth = truth
         self._needed = NeededFacts(ledger, judgement, truth)
         self._inquiry: Inquiry | None = None
-        """Guards that run over the world share its answers."""
+        """Guards that are evaluated on the world share the answers of this inquiry."""
 
     def close(self) -> None:
-        """Clear the back-reference after all policies are settled, so that the cycle can be freed."""
+        """Clear the back-reference after all policies are settled, so that the reference cycle can be freed."""
         if self._inquiry is not None:
             self._inquiry.close()
             self._inquiry = None
 
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
-        """Apply both criteria over every completion."""
+        """Apply both criteria to every completion."""
         only = evidence.completions[0]
         if only.plain and only.outcome == "permit" and self._truth is not None and self._holds(only):
             # No user fact was needed, so there is only one completion.
@@ -447,7 +451,7 @@ class _CallCase:
         )
 
     def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
-        """The reason or, if it has no words, the facts that were looked up but are unreadable."""
+        """Return the reason or, if it contains no words, the facts that were looked up but cannot be read."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
@@ -473,7 +477,8 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the run over the world meets an unknown fact, the strict criterion uses the path over the facts seen.
+            # If the evaluation on the world meets an unknown fact, the strict criterion uses the path over the facts
+            # seen.
             self._completed(
                 completion,
                 world.outcome,
@@ -497,8 +502,8 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same path over the world, so it need not run again. This holds if the world
-        confirms every value read, or does not know it either.
+        """Whether the guard would take the same path over the world, in which case the guard need not run again. This
+        is true if, for every value read, the world either confirms the value or does not know it.
         """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
@@ -512,7 +517,9 @@ class _CallCase:
         return self._inquiry.ask(guard, assume)
 
     def _is_whole(self, world: Completion) -> bool:
-        """Whether the world knew every fact on the path. An unknown fact is always the last one read."""
+        """Whether the world knew every fact on the path. If a fact is unknown, it is always the last one that was
+        read.
+        """
         return not world.reads or self._inquiry is None or self._inquiry.knows(world.reads[-1])
 
 

@@ -1,9 +1,10 @@
-"""Recognises repeated messages. A host may resend the whole history before each call, only its end, a summary of it, or
-the same request when a response was lost.
+"""Recognises repeated messages. Before each call, a host may resend the whole history, only the end of the history, or
+a summary of it. If a response was lost, a host may resend the same request.
 
-Each event counts once: a repeated yes is not a second yes, and a repeated look-up is not a fresh one. Histories may
-come back changed, with truncated or cleared results, new ids, redacted words, and refused calls present or missing. So
-the words determine how much of a history is known; the calls and results between known words were repeated with them.
+Each event counts once: a repeated approval is not a second approval, and a repeated look-up is not a fresh look-up.
+Histories may come back changed, with truncated or cleared results, new ids, redacted words, and with or without the
+refused calls. For this reason, the messages determine how much of a history is known, and the calls and results between
+known messages count as repeated.
 """
 
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]
-"""Speaker and words, ignoring white space, or the identity of a message."""
+"""The speaker and the words, ignoring white space, or the identity of a message."""
 
 
 class KnownMessages(NamedTuple):
@@ -26,17 +27,19 @@ class KnownMessages(NamedTuple):
     messages: int
     """Number of leading messages that are known completely."""
     has_words: bool = False
-    """Whether the next message's words are known too, and only its calls are new."""
+    """Whether the words of the next message are known too, so that only its calls are new."""
     is_sure: bool = True
-    """Whether every message is either known or new. Otherwise everything that depends on words is undecided."""
+    """Whether it is certain for every message that it is known or that it is new. If not, everything that depends on
+    words is undecided.
+    """
     is_history: bool = False
     """Whether known words were repeated."""
     may_be_old: bool = False
-    """Whether new content may be old, because a known call since the last words is out of place."""
+    """Whether new content may be old, because a call that followed the last known words is out of place."""
 
 
 class ToldBefore:
-    """Finds the part of new messages that a conversation already knows."""
+    """Finds the part of a new list of messages that a conversation already knows."""
 
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
@@ -45,11 +48,11 @@ class ToldBefore:
         self._said = set[Word]()
         """The same words as a set."""
         self._retells = False
-        """Whether the host resends its history rather than only new messages."""
+        """Whether the host resends its history, rather than sending only new messages."""
         self._is_handed_over = False
-        """Whether another principal has taken over, whose words are not known yet."""
+        """Whether another principal, whose words are not known yet, has taken over."""
         self._looked = self._after = 0
-        """Number of events examined, and the position after the last words."""
+        """The number of events examined, and the position after the last words."""
 
     def known(self, messages: Sequence[Any]) -> KnownMessages:
         self._look()
@@ -64,20 +67,21 @@ class ToldBefore:
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
-            # Old words that arrive late, or new words that look the same. A "no" among them must not get lost.
+            # These may be old words that arrive late, or new words that look the same. A denial among them must not get
+            # lost.
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
-            # If this form is repeated, it is the same history.
+            # If the host repeats this form, it is the same history.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
         reached, has_moved = self._passed(told, start, is_history=count > 0)
-        # A host that repeats everything, or continues after known words, reports a history. Other hosts report only new
-        # messages.
+        # A host that repeats everything, or that continues after known words, reports a history. All other hosts report
+        # only new messages.
         self._retells = self._retells or 0 < reached < len(told) or 2 <= count == len(self._words)
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
-            # Words before an old result or before the waiting call are a summary, or were changed.
+            # The text before an old result, or before the pending call, is a summary or has been altered.
             self._retells = True
             return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
@@ -87,7 +91,7 @@ class ToldBefore:
         )
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
-        """The last result from `start` on with a known call id and known content, or -1."""
+        """Return the position of the last result from `start` on whose call id and content are known, or -1."""
         asked = {
             place: call
             for place in range(start, len(told))
@@ -108,7 +112,9 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """The last waiting call after words from `start` on that is known by its id, or -1."""
+        """Return the position of the last waiting call that follows words from `start` on and is known by its id, or
+        -1.
+        """
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
             return -1
@@ -124,12 +130,12 @@ class ToldBefore:
             if isinstance(event := told[place], Call) and (event.id, event.tool) in waiting
         )
         last = max(places, default=-1)
-        # Words of the call's own turn may be reported after the call.
+        # Words from the turn of the call may be reported after the call.
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """The position up to which all calls and results since the last words are known, and whether one of them was
-        new when examined.
+        """Return the position up to which all calls and results since the last words are known. Also return whether one
+        of them was new when it was examined.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
@@ -151,7 +157,7 @@ class ToldBefore:
         return len(told), False
 
     def _look(self) -> None:
-        # A call may have been withdrawn since.
+        # A call may have been withdrawn since then.
         for step in range(min(self._looked, len(self._known)), len(self._known)):
             event = self._known[step]
             self._is_handed_over |= isinstance(event, Message) and event.handover is not None
@@ -164,13 +170,13 @@ class ToldBefore:
 
 
 def _has_made(calls: Mapping[int, Call]) -> bool:
-    """Whether at least one of these calls ran. Histories may omit refused calls."""
+    """Whether at least one of these calls ran. A history may omit refused calls."""
     return any(call.by == "agent" and not call.refused for call in calls.values())
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """The number of leading words that are known, whether they are unchanged, and whether they reach the end of the
-    known words.
+    """Return the number of leading words that are known, whether these words are unchanged, and whether they include
+    the last known words.
     """
     if not words or not known:
         return 0, True, False
@@ -178,11 +184,11 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
         return length, True, True
     if (end := _end(known, words)) >= 0:
         if end == 0 and len(words) > 1 and words[0] == known[0] and _in_order(known, words)[0] == len(words):
-            # It continues after the last words, or it starts like the conversation and omits some words.
+            # The list continues after the last words, or it starts like the conversation but omits some words.
             return len(words), False, False
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
-        # It starts like the conversation, but some words are changed or missing.
+        # The list starts like the conversation, but some words are changed or missing.
         count, place = _in_order(known, words)
         return count, False, place == len(known)
     pairs = set(pairwise(known))
@@ -191,8 +197,8 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """The number of words up to the last known one, and the position of that word among the known words. Both follow
-    the order.
+    """Return the number of words up to the last known one, and the position of that word among the known words. Known
+    words must appear in the same order in both lists.
     """
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
@@ -222,8 +228,8 @@ def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """The position of the last known words, or -1. A "yes" may be repeated, so the words must come first, or follow the
-    preceding known words or a summary.
+    """Return the position of the last known words, or -1. A short answer such as "yes" may be repeated, so the words
+    must come first, or must follow a summary or the words that are known to precede them.
     """
     last, before = known[-1], list(known[-2:-1])
     for place in reversed(range(len(words))):
@@ -250,7 +256,9 @@ def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
 
 
 def _word(event: Event) -> Word | None:
-    """The words of an event. None for other events: hosts do not report card answers and handovers as words."""
+    """Return the words of an event. None for answers to cards and for handovers, because hosts do not report these as
+    words.
+    """
     if not isinstance(event, Message) or not _is_word(event):
         return None
     spend(1 + len(event.text) // 50)
@@ -266,8 +274,8 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls are the same by id or, in a history, by position, because ids may change. A call decided
-    without an id may be reported with one.
+    """Whether two calls have the same id. In a history, ids may change, so calls are compared by position. A call
+    decided without an id may be reported with an id.
     """
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

@@ -1,4 +1,4 @@
-"""The verdict table: combines what was seen and what is true into a verdict. Pure functions, no state."""
+"""The verdict table, which combines what was seen and what is true into a verdict. Contains only pure functions."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -10,7 +10,7 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""For the evidence: the guard's result on the facts seen. For the world: `undetermined` means unknown."""
+"""For the evidence, this is the guard's result on the facts seen. For the world, `undetermined` means unknown."""
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
 
@@ -30,8 +30,8 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """One completion of the user facts, with its result on the evidence and on the world. Records whether a system fact
-    is missing.
+    """One completion of the user facts, with the guard's results on the evidence and on the world. Also records whether
+    a system fact is missing.
     """
 
     evidence: Half
@@ -51,8 +51,8 @@ class CriterionVerdict(Struct, frozen=True):
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
     """Return the verdict over all completions of the user facts.
 
-    Some facts only the host knows, such as the time or the signed-in user. If the verdict depends on these, the call
-    does not count as lucky.
+    Some facts only the host knows, such as the time or the signed-in user. If the verdict depends on such a fact, the
+    call does not count as lucky.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
@@ -61,7 +61,9 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionV
 
 @cache
 def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
-    """Nearly every call has one completion, so these few results are cached."""
+    """Nearly every call has only one completion. There are few possible results for one completion, so they are
+    cached.
+    """
     return _rule([Cell(evidence, world, missing)])
 
 
@@ -85,7 +87,7 @@ def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVer
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The most severe of several policies' verdicts on a call."""
+    """Return the most severe of several policies' verdicts on a call."""
     found = set(verdicts)
     for verdict in WORST_FIRST:
         if verdict in found:
@@ -95,7 +97,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict(cell: Cell) -> Verdict:
     if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
-        # No look-up would have helped: the outcome depends on a limit, or on something only the user can say.
+        # No look-up would have helped, because the outcome depends on a limit or on something that only the user knows.
         return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
 
@@ -116,17 +118,17 @@ class Reason(Struct, frozen=True):
     words: str = ""
     """The guard's own words, or an error."""
     not_captured: tuple[Fact, ...] = ()
-    """Facts that were looked up, but whose results were not recorded."""
+    """Facts that were looked up, but whose look-up results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
-    """Facts that were looked up, but whose results could not be read."""
+    """Facts that were looked up, but whose look-up results could not be read."""
     not_shown: tuple[tuple[Fact, str], ...] = ()
     """Facts that the look-up's result does not contain, each with the called tool."""
     not_told: tuple[Fact, ...] = ()
     """Facts that a look-up returned as `null`."""
     contradicted: tuple[Fact, ...] = ()
-    """Facts for which results contradict each other."""
+    """Facts for which look-up results contradict each other."""
     spelt_otherwise: tuple[Fact, ...] = ()
-    """Facts of entities that were looked up under another spelling, which may be another entity."""
+    """Facts of entities that were looked up under another spelling. The other spelling may mean another entity."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `calls.jsonl`."""

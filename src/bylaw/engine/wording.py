@@ -1,7 +1,7 @@
-"""Turns findings into text. All other modules work with records.
+"""Turns findings into text. All other modules work with the findings' records.
 
-Input is the records of `calls.jsonl` and `findings.jsonl`. So terminal, report, SARIF and JUnit, which read an audit's
-folder, show the same text as a live session. The text is never parsed.
+The input consists of records from `calls.jsonl` and `findings.jsonl`. The terminal, report, SARIF and JUnit outputs,
+which read an audit's folder, therefore show the same text as a live session. The text is never parsed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ WAITED = "the conversation ended before the required step"
 
 
 def fact_words(fact: Mapping[str, Any]) -> str:
-    """For example `Reservation[4WQ150].cabin`. An unknown key becomes a question mark."""
+    """Return the fact as text, for example `Reservation[4WQ150].cabin`. A question mark replaces an unknown key."""
     key = fact["key"]
     told = "?" if key is None else ", ".join(map(str, key))
     return f"{fact['entity']}.{fact['field']}" if key == [] else f"{fact['entity']}[{told}].{fact['field']}"
@@ -54,7 +54,7 @@ def _not_shown(fact: Mapping[str, Any]) -> str:
 
 
 def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
-    """Like `policy_words`, but does not mention the user if only the host can supply the missing facts."""
+    """Like `policy_words`, but the text does not mention the user if only the host can supply the missing facts."""
     facts = [str(_record(ask).get("fact")) for ask in cast("Sequence[Any]", policy.get("asks") or ())]
     reason = _record(policy.get("reason"))
     if reason.get("kind") == "user" and facts and all(map(is_hosts, facts)):
@@ -74,7 +74,9 @@ def rule_words(finding: Mapping[str, Any]) -> str:
 
 
 def _holding(values: Mapping[str, bool | None]) -> str:
-    """For example: `change` holds; `spoke` and `agreed` do not hold; it is unknown whether `rude` holds."""
+    """List which predicates are true, false or unknown, for example: `change` holds; `spoke` and `agreed` do not hold;
+    it is unknown whether `rude` holds.
+    """
     said: list[str] = []
     for value, one, many in _HOLDING:
         if names := [f"`{name}`" for name in values if values[name] is value]:
@@ -94,8 +96,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words`, but uses the pack's descriptions of the predicates where there are any. `meanings` is keyed by
-    spelt name.
+    """Like `rule_words`, but uses the pack's descriptions of the predicates if there are any. The keys of `meanings`
+    are predicate names as spelt in the finding.
     """
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
@@ -114,13 +116,13 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
 
 
 def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """A shorter version for table rows. For consent, only the reason."""
+    """Like `rule_words_for_reader`, but shorter, for table rows. For consent, only the reason is included."""
     return _whys(finding).removeprefix(": ") or rule_words_for_reader(finding, meanings)
 
 
 def consent_words(why: Mapping[str, Any]) -> str:
-    """Explain a predicate's value from its record: what was not looked up, why a guard denies, or why the user is
-    considered to have agreed or not. Empty for a plain yes.
+    """Explain a predicate's value from its record: what was not looked up, why a guard denies, or why the user counts
+    as having agreed or not agreed. Empty for a plain yes.
     """
     answered = why.get("answered_at")
     match why.get("reason"):
@@ -173,7 +175,9 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 def person_words(said: str, by: str, reason: str) -> str:
-    """A person's answer to an undecided call. A redacted audit has neither name nor reason."""
+    """Describe a person's answer to an undecided call. In a redacted audit, the text contains neither name nor
+    reason.
+    """
     who = f"a reviewer ({by})" if by else "a reviewer"
     return f"{who} says that {said}{f': {reason}' if reason else ''}"
 
@@ -198,11 +202,13 @@ _TO_AGENT = {
     "unseen": "a fact that the user must see with this call is unknown",
     "beside_card": "the question came with other words, so the answer does not count; show the card alone",
 }
-"""A finding about consent, then the next step for the agent if no card states it."""
+"""By finding about consent: the finding in words and the next step for the agent, for use if no card states the next
+step.
+"""
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
-    """Explain a consent finding to the agent, which can ask the user again."""
+    """Explain a consent finding to the agent, which can then ask the user again."""
     return _TO_AGENT.get(str(why.get("reason")), "")
 
 
@@ -223,7 +229,7 @@ def is_hosts(fact: str) -> bool:
 
 
 def host_words(fact: str) -> str:
-    """Why a host fact is unknown, and how to supply it."""
+    """Explain why a host fact is unknown and how to supply it."""
     if fact == f"{_HOST}now":
         return (
             "the time of the call is unknown, because the log has no readable time and the pack has no `now:`; "
@@ -237,7 +243,7 @@ def _record(value: Any) -> Mapping[str, Any]:
 
 
 def origin_words(origin: Mapping[str, Any]) -> str:
-    """An argument of a call and its origin, as printed by an audit."""
+    """Describe an argument of a call and its origin, as an audit prints them."""
     return f"`{origin['argument']}`: {source_words(origin)}"
 
 

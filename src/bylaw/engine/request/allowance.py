@@ -1,6 +1,6 @@
 """What a request allows: the actions it needs, how each argument may be filled, and a description in words.
 
-It is derived only from the user's words and the tool catalogue, before anything else is read. The idea follows
+It is derived only from the user's words and the tool catalogue, before anything else is read. The design follows
 Progent's least privilege and ShieldAgent's action plans.
 """
 
@@ -15,14 +15,14 @@ from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 
 Fill = Literal["said", "found", "free", "open"]
-"""How an argument may be filled. `said`: fixed by the user's words. `found`: from a source that the user named. `free`:
-composed by the agent. `open`: said or found, but it is unclear which.
+"""How an argument may be filled. `said`: the user's words fix it. `found`: it comes from a source that the user named.
+`free`: the agent composes it. `open`: it is `said` or `found`, but it is unclear which.
 """
 Order = Literal["most", "least"]
 
 
 class Span(Struct, frozen=True, array_like=True):
-    """A range of the user's words. The log stores ranges and not words."""
+    """A range of the user's words. The log stores ranges instead of words."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Choice(Struct, frozen=True):
 
 
 class Limit(Struct, frozen=True, omit_defaults=True):
-    """A limit on a field: a number, a time of day or a day, in figures."""
+    """A limit on a field: a number, a time of day or a day, written in figures."""
 
     field: str
     least: str | None = None
@@ -58,24 +58,24 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
     every: bool = False
-    """Whether all matching entities are meant. Otherwise one for each source."""
+    """Whether all matching entities are meant. If not, one entity is meant for each source."""
     but: tuple[Span, ...] = ()
-    """Entities that match but are excluded."""
+    """Entities that match but that the user excluded."""
     field: str = ""
-    """The wanted field of the record."""
+    """The record's field that the user wants."""
     factor: float | None = None
-    """The factor by which to multiply a shown amount. `plus` is then added."""
+    """The factor by which to multiply a shown amount. `plus` is added to the product."""
     plus: float = 0.0
     clear: bool = False
-    """Whether a time must be free of everything that the sources show."""
+    """Whether the time must not overlap anything that the sources show."""
     minutes: int | None = None
-    """The duration in minutes, if the value is an end."""
+    """The duration in minutes, if the value is the end of a period."""
     value: str | float | bool | None = None
     """The meaning of the user's words in the tool's terms."""
     must: tuple[Span, ...] = ()
     """Figures, days, times and names that a text must contain."""
     judged: tuple[Span, ...] = ()
-    """Words that identify the right entity, but that code cannot compare with results."""
+    """Words that identify the right entity, but that code cannot compare with the results."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
@@ -87,7 +87,7 @@ class Deed(Struct, frozen=True, omit_defaults=True):
     slots: tuple[Slot, ...] = ()
 
     def slot(self, name: str) -> Slot | None:
-        """Return how an argument may be filled; None if this is not specified."""
+        """Return how an argument may be filled; None if the request does not specify this."""
         return next((slot for slot in self.slots if slot.name == name), None)
 
 
@@ -102,19 +102,19 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
     faults: tuple[str, ...] = ()
-    """Errors in the model's answer. The affected parts allow nothing."""
+    """Errors in the model's answer. The parts of the answer that contain errors allow nothing."""
     unread: str = ""
-    """Why the request could not be read. Every action then needs the user's answer."""
+    """Why the request could not be read. Each action then requires the user's answer."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool: the tool only reads, the user asked for it, or the request leaves this
-        open.
+        """Whether the request may need a tool: the tool only reads, the user asked for the tool, or the request leaves
+        this undecided.
         """
         return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
     def digest(self) -> str:
-        """The allowance's id in the log."""
+        """Return the id of the allowance in the log."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:
@@ -123,7 +123,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
 
 ReadRequest = Callable[[str], Allowance]
-"""Reads the allowance of a request, from the user's words alone."""
+"""Determines the allowance of a request from nothing but the user's words."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXTS = frozenset(
@@ -159,7 +159,7 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """Return the kind of an argument, by its declared format and type, or else by its name."""
+    """Return the kind of an argument: by its declared format and type or, if these are missing, by its name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -181,7 +181,7 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""Cached by the tool's identity. The cache keeps the tool alive."""
+"""Cached by the identity of the tool. The cache keeps the tool alive."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
@@ -198,17 +198,17 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether the user must request the tool's calls: it changes something, or contacts a web address."""
+    """Whether the user must request calls of the tool, because the tool changes something or contacts a web address."""
     return tool.effect == "write" or fetches(tool)
 
 
 def fetches(tool: Tool) -> bool:
-    """Whether a read-only tool contacts an address given as an argument."""
+    """Whether a read-only tool contacts an address that is given as an argument."""
     return tool.effect != "write" and "link" in kinds_of(tool).values()
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """Return a line for every action with the user's words behind it. `request` is what the user said."""
+    """Return a line for each action, with the user's words that ask for the action. `request` is what the user said."""
     lines: list[str] = []
     for deed in allowance.deeds:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)

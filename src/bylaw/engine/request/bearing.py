@@ -40,7 +40,7 @@ def telling_stems(text: str) -> frozenset[str]:
 
 
 SHORT = 2
-"""The bonus for a short field."""
+"""The bonus for a match in a short field."""
 WHOLLY = 2
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -69,7 +69,8 @@ def closeness(
 
     Each word counts 4 for a short field (5 with `exactly` if it is the whole field), 3 for part of a word, 2 for any
     field, and 1 for the tool's arguments. The result is 0 if one word does not match. `but` is a text from which a
-    value was taken; it counts as a long field. `apart` are names that only the fields in `own` may contain, if given.
+    value was taken; this text counts as a long field. If `apart` is given, only the fields in `own` may contain the
+    names in `apart`.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -89,7 +90,7 @@ def closeness(
 
 @lru_cache(maxsize=1024)
 def is_name(words: str) -> bool:
-    """Whether words are written like a name or figure and not like a description."""
+    """Whether words are written like a name or a figure rather than like a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
 
 
@@ -97,8 +98,8 @@ def names(words: str, value: str) -> int:
     """Return how well the user's words name a value, both normalised.
 
     3: the words are the whole value. 2: they match in any form of words, days or numbers. 1: only a part matches, or
-    the words are joined as in an address. 0: no match. A file `activities` matches its name fully, `tips for
-    activities` only partly.
+    the words are joined without spaces as in an address. 0: no match. A file `activities` matches the name `activities`
+    fully; `tips for activities` matches it only partly.
     """
     if not words or not value:
         return 0
@@ -130,7 +131,7 @@ def _named(words: str, value: str) -> int:
 
 
 _KEPT = 100
-"""The maximum length of a value whose comparisons are cached. Longer values are texts."""
+"""The maximum length of a value whose comparisons are cached. Longer values count as running text."""
 _JOINED = 5
 """The minimum length of a name that may occur in joined words."""
 
@@ -144,7 +145,7 @@ def _is_run_together(words: str, value: str) -> bool:
 
 
 def _is_of_month(day: str, words: str) -> bool:
-    """Whether words name a day's month without any day."""
+    """Whether words name the month of a day without naming any day."""
     month = int(day[5:7])
     if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
         return False
@@ -153,13 +154,13 @@ def _is_of_month(day: str, words: str) -> bool:
 
 
 def _is_day(day: str, words: str) -> bool:
-    """Whether words name a day of an unnamed month, as in "the 1st"."""
+    """Whether words name a day without its month, as in "the 1st"."""
     said = _ORDINAL.fullmatch(words)
     return said is not None and int(said[1]) == int(day[8:10])
 
 
 def is_weekday(day: str, words: str) -> bool:
-    """Whether normalised words name a day's weekday."""
+    """Whether normalised words name the weekday of a day."""
     try:
         named = date.fromisoformat(day).strftime("%A").lower()
     except ValueError:

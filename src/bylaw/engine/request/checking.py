@@ -1,4 +1,6 @@
-"""Checks the arguments of a call against one action of a request, each by the source of its value."""
+"""Checks the arguments of a call against one action of a request. Each argument is checked by the source of its
+value.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,11 +39,11 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in a text that neither the user nor the text's sources contain; otherwise
-    empty.
+    """Return a link, address or long code in a text, if neither the user's words nor the text's sources contain it;
+    otherwise an empty string.
 
-    A link from an earlier requested call is allowed. An opened page is not a source of links, because it must not
-    redirect people.
+    A link from an earlier requested call is allowed. An opened page is not a source of links, because the page's author
+    could use it to redirect people.
     """
     pages = {name for name, tool in view.tools.items() if fetches(tool)}
     for name in _names_in(text):
@@ -73,7 +75,7 @@ class Check:
     """Checks one call against one action of a request."""
 
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
-        """`approved` tells whether an earlier requested call had a value.
+        """`approved` determines whether a value appeared in an earlier call that the user requested.
 
         `quoted` is a text to which the user delegates. The agent's own text may quote it.
         """
@@ -103,15 +105,15 @@ class Check:
                     found.append(self._objection("in_part", slot, str(given)))
                     continue
                 values = parts_of(given, self._tool)
-                # People may list themselves too.
+                # A list of people may also contain the user.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
                 against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """Object if several arguments have several stated values, because only a reader can tell which belong
-        together.
+        """Object if several arguments each have several stated values, because code cannot determine which values
+        belong together.
         """
         several = [
             slot
@@ -125,7 +127,9 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how an unlisted argument may be filled: texts and flags freely, others only with known values."""
+        """Return how to fill an argument that the request does not list: texts and flags freely, all other arguments
+        only with known values.
+        """
         return Slot(name, "free" if kind == "text" else "open")
 
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
@@ -157,7 +161,9 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that only contains the user's words, such as a text or an entity's full name."""
+        """Object to a value that contains the user's words but is not equal to them, such as a text or an entity's full
+        name.
+        """
         is_in_part = self._saying.is_in_part(slot, kind, value)
         if not is_in_part and not self._saying.is_longer(slot, value):
             return self._objection("not_said", slot, value)
@@ -168,7 +174,9 @@ class Check:
         return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
-        """Whether a call works without an argument. The agent must not add such an argument unasked."""
+        """Whether a call works without this argument. The agent must not add such an argument if the user did not ask
+        for it.
+        """
         if kind in ("number", "moment"):
             return name not in self._tool.required
         return kind in ("link", "address", "name")
@@ -176,8 +184,8 @@ class Check:
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
         """Whether an unlisted value is acceptable.
 
-        It may be the user's own address, a whole value in a source of the others, or part of a record that the call
-        names, such as the recipient of the standing order to change.
+        The value may be the user's own address, a whole value in a source of the other arguments, or part of a record
+        that the call names, such as the recipient of the standing order to change.
         """
         if self._is_the_users_own(value):
             return True
@@ -192,8 +200,8 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words, or contains a link, address or account from outside its
-        sources.
+        """Object to a text that omits required words, or that contains a link, address or account from outside the
+        sources of the text.
         """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
@@ -211,7 +219,9 @@ class Check:
         return None if number is None else Amounts(self._view, self._naming).objection(slot, number, is_one=is_one)
 
     def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
-        """Object unless the value appears in a source of its argument and is the chosen one of several."""
+        """Object unless the value appears in a source of its argument and, if there are several values, is the chosen
+        one.
+        """
         sights = [
             sight
             for sight in self._view.sights(plain_link(value), confirmed=bool(slot.sources))
@@ -223,11 +233,13 @@ class Check:
         return self._objection("not_chosen" if sights else "not_found", slot, value)
 
     def _is_recorded(self, value: str | float) -> bool:
-        """Whether a field that its tool vouches for shows a value."""
+        """Whether a value is shown in a field that its tool vouches for."""
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
 
     def _is_the_users_own(self, value: str | float) -> bool:
-        """Whether an address is the user's: every record of the user's own data contains it."""
+        """Whether an address belongs to the user, which is the case if every record of the user's own data contains
+        it.
+        """
         return any(
             sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self._view.sights(plain_link(value))

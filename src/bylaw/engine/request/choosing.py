@@ -1,8 +1,5 @@
-"""Decides whether a value is the one that the user asked for, such as the largest file or the cheapest hotel rated 4 or
-more.
-
-The criterion is a field of the record, the result of a tool for the value, a count (users in a channel, messages from a
-sender), or an amount next to the value in a text.
+"""Determines whether a value is the one that the user asked for, such as the largest file or the cheapest hotel rated 4
+or more.
 """
 
 import re
@@ -37,7 +34,7 @@ class Choosing:
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
         """Whether a value is within the limits and has the highest or lowest criterion.
 
-        True if no result shows the criterion, because only a reader can tell then.
+        True if no result shows the criterion, because then code cannot make the choice.
         """
         if self.is_out(slot, value, sight):
             return False
@@ -51,15 +48,15 @@ class Choosing:
                 self._among_texts(slot, sight, value) if _are_apart(slot, sight) else self._by_sums(sight, value)
             )
         if slot.judged and sight.source == "record":
-            # A value that only a reader can exclude may rank higher.
+            # A value that code cannot exclude may rank higher.
             return mine is not None
         if mine is None:
             return not rest and not measured
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
     def is_best(self, slot: Slot, sight: Traced) -> bool | None:
-        """Whether a value's record is the chosen one by its own fields. None without a choice, or if the records lack
-        the criterion.
+        """Whether the fields of a value's record make it the chosen record. None if there is no choice, or if the
+        records lack the criterion.
         """
         if slot.choice is None or sight.step is None or sight.number < 0:
             return None
@@ -78,8 +75,8 @@ class Choosing:
         return figures.get(sight.number) == best
 
     def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
-        """Whether results show that a value is outside the limits or of another kind. If `sight` has the field, its own
-        record decides.
+        """Whether results show that a value is outside the limits or of another kind. If the record in `sight` has the
+        field, that record decides.
         """
         for limit in slot.limits:
             own = self._own(limit.field, sight) if sight is not None else []
@@ -92,7 +89,9 @@ class Choosing:
         return [fields[name] for name in fitting(field, fields)]
 
     def _told(self, field: str, value: str | float) -> Iterator[str]:
-        """Yield the values of a field for an entity: from its record, or from a tool called with it."""
+        """Yield the values of a field for an entity. They come from the entity's record, or from a tool that was called
+        with the entity.
+        """
         name = fold(str(value))
         for step, call, _ in self._view.mentions(value):
             for fields in self._view.records(step):
@@ -107,7 +106,7 @@ class Choosing:
                     yield told
 
     def _named(self, slot: Slot, sight: Traced) -> list[int]:
-        """Return all records of a result that the user's words name, not only the value's own."""
+        """Return all records of a result that the user's words name, including records other than the value's own."""
         records = self._view.around(sight).records
         named = {
             number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
@@ -115,7 +114,9 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """Return the criterion of all named values at the same place, by normalised value."""
+        """Return the criterion, by normalised value, of all named values that appear at the same place in the
+        result.
+        """
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
         if sight.number >= 0:
@@ -129,8 +130,8 @@ class Choosing:
         return next((each for each in figures if each is not None), None)
 
     def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
-        """Return the number of items that a tool shows for each value, or of records with the value in the same
-        field.
+        """Return, for each value, the number of items that a tool shows for it, or the number of records with that
+        value in the same field.
         """
         thing = {stem(word) for word in words_of(choice.field)}
         counts: dict[str, float] = {}
@@ -147,7 +148,7 @@ class Choosing:
         return counts or (named if any(count > 1 for count in named.values()) else {})
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount next to a value in its record, paragraph or line, and the amounts of the other
+        """Return the largest amount next to a value in its record, paragraph or line, and the amounts next to the other
         values.
         """
         places = self._view.around(sight)
@@ -160,15 +161,15 @@ class Choosing:
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
         if is_code(str(value)):
-            # An amount without an account next to it is not one of the choices.
+            # An amount that has no account next to it is not one of the choices.
             pieces = [piece if any(map(is_code, identifiers(piece))) else "" for piece in pieces]
         sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
         own = sums.pop(mine[0], None) if len(mine) == 1 else None
         return (own, [*sums.values()]) if sums else (None, [])
 
     def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount in a value's text, and in each other text that the user named; empty if one was not
-        read.
+        """Return the largest amount in the text of a value, and the largest amount in each other text that the user
+        named. The list is empty if one of the texts was not read.
         """
         own: float | None = None
         rest: list[float] = []
@@ -185,12 +186,12 @@ class Choosing:
 
 
 def _are_apart(slot: Slot, sight: Traced) -> bool:
-    """Whether the user named several texts of one tool to choose from."""
+    """Whether the user named several texts of the same tool to choose from."""
     return sight.number < 0 and len({source.named for source in slot.sources if source.tool == sight.tool}) > 1
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
-    """Whether a limit excludes a shown value. It does not exclude a value that cannot be compared."""
+    """Whether a limit excludes a shown value. A value that cannot be compared is not excluded."""
     for bound, is_least in ((limit.least, True), (limit.most, False)):
         if bound:
             mine, other = _alike(told, bound, limit.field)
@@ -200,7 +201,7 @@ def is_beyond(limit: Limit, told: str) -> bool:
 
 
 def _alike(told: str, bound: str, field: str) -> tuple[float | None, float | None]:
-    """Return a shown value and a limit as comparable numbers: by time of day, by day, or as numbers."""
+    """Return a shown value and a limit as comparable numbers: as times of day, as days or as plain numbers."""
     moment = _MOMENT.match(told)
     if clock := _CLOCK.fullmatch(bound):
         shown = _CLOCK.search(told) if moment is None or moment[4] else None
@@ -215,7 +216,7 @@ def _minutes(clock: re.Match[str]) -> float:
 
 
 def figure(told: str, field: str = "") -> float | None:
-    """Return a shown value or time as a number. For a range, return its end if the field is a maximum."""
+    """Return a shown value or time as a number. For a range, return the upper end if the field is a maximum."""
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
     found = _RANGE.search(told) if _stems(field) & _TOP else None
@@ -224,7 +225,9 @@ def figure(told: str, field: str = "") -> float | None:
 
 
 def fits(field: str, name: str) -> bool:
-    """Whether a field as a model names it matches a field or the subject of a tool. Any two times match."""
+    """Whether the field name that a model gives matches a field or the subject of a tool. Any two names of times
+    match.
+    """
     return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
 
 
@@ -238,7 +241,9 @@ _TOP = frozenset(("max", "maximum", "highest", "upper", "top"))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:
-    """Return the field names that share the most words with a model's name for a field; empty if none shares any."""
+    """Return the field names that share the most words with the model's name for a field. Empty if no field name shares
+    a word.
+    """
     mine = _stems(field)
     shared = {name: len(mine & _stems(name)) for name in names}
     most = max(shared.values(), default=0)

@@ -1,4 +1,6 @@
-"""Checks amounts and times: whether the user said them, a named source shows them, or they follow from these."""
+"""Checks amounts and times: whether the user stated them, a named source shows them, or they follow from stated or
+shown values.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +27,8 @@ class Amounts:
         self._view, self._naming = view, naming
 
     def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-        """Return why an amount is not the requested one; None if it is, or if nothing is known.
+        """Return why an amount is not the requested one; None if it is the requested one, or if nothing is known about
+        it.
 
         An amount that the user did not say must not exceed the sum of everything said or shown. `is_one` means that the
         action is performed once.
@@ -37,7 +40,7 @@ class Amounts:
             sights = [*self._view.sights(number)]
             if any(self._naming.is_of(source, sight, number) for source in named for sight in sights):
                 return None
-            # A record states the value itself. Only running text says by how much something changes.
+            # A record states the value itself. Only running text states by how much a value changes.
             texts = (text for source in named for text in self._naming.texts(source, only_prose=True))
             told = " \n ".join(texts).strip()
             return None if told and self._follows(number, told) else "not_found"
@@ -47,13 +50,13 @@ class Amounts:
         return "too_much" if known and number > 2 * max(known) else None
 
     def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
-        """Whether a source shows an amount that should have been calculated."""
+        """Whether a source shows an amount unchanged, although the amount should have been calculated."""
         sources = [source for source in slot.sources if source.named]
         sights = [*self._view.sights(number)]
         return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
 
     def _is_share(self, number: float, slot: Slot) -> bool:
-        """Whether an amount is the stated share of an amount in a source."""
+        """Whether an amount is the requested share of an amount in a source."""
         for base in self._view.numbers():
             if abs(base * (slot.factor or 1) + slot.plus - number) < _ROUNDED:
                 sights = [*self._view.sights(base)]
@@ -64,8 +67,8 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount follows from a text that raises or lowers a shown one by a number or percentage. A text
-        without numbers decides nothing.
+        """Whether an amount follows from a text that raises or lowers a shown amount by a number or a percentage. A
+        text without numbers is ignored.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()
@@ -80,7 +83,7 @@ class Moments:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Return why a day is not the requested one; None if it is.
+        """Return why a day is not the requested one; None if it is the requested day.
 
         The user must have said the day, or results must show it. If the user said another day, only texts that the user
         named count.
@@ -107,7 +110,7 @@ class Moments:
         return None if is_named else "not_found"
 
     def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
-        """Whether a time belongs to a named record, including the time of day if the records show one."""
+        """Whether a time belongs to a named record. If the records show a time of day, that must match too."""
         shown = [
             (sight, self._told(sight))
             for sight in sights
@@ -120,14 +123,14 @@ class Moments:
         return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
 
     def _told(self, sight: Traced) -> str:
-        """Return the field with a value, as written."""
+        """Return the field that contains a value, as written in the result."""
         places = self._view.around(sight)
         written = places.written(sight.number, sight.field)
         return written or places.fields(sight.number).get(fold(sight.field), "")
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a time, or a text with a day, has no other time of day."""
+    """Whether a time, or a text with a day, contains no time of day other than this one."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
@@ -149,7 +152,9 @@ class Lasting:
         self._named = {*names}
 
     def objection(self, slot: Slot) -> Why | None:
-        """Return why the duration is not the requested one; None if it is, or if nothing is known."""
+        """Return why the duration is not the requested one; None if it is the requested one, or if nothing is known
+        about it.
+        """
         if len(self._moments) < 2:
             return None
         start, end = self._moments[0], self._moments[-1]
@@ -160,7 +165,7 @@ class Lasting:
         return None
 
     def _others(self, slot: Slot) -> list[tuple[datetime, datetime]]:
-        """Return the times of the entities in the sources, except the one that the call changes."""
+        """Return the times of the entities in the sources, without the entity that the call changes."""
         tools = {source.tool for source in slot.sources}
         found: list[tuple[datetime, datetime]] = []
         for step, call, _ in self._view.results():

@@ -1,4 +1,4 @@
-"""Checks a call against the actions of a request in code, by the source of each value."""
+"""Checks a call in code against the actions of a request, by the source of each value."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -22,9 +22,11 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""How to treat actions in a text to which the user delegates: ask the user, or check calls against the text."""
+"""How to treat actions that a text asks for, if the user delegates to that text: ask the user, or check calls against
+the text.
+"""
 HANDED_OVER = "The text that the user hands over to:"
-"""Separates the user's words from a text to which they delegate, in the question about both."""
+"""Separates the user's words from the text to which they delegate, in a question about both."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
 """Objections about the choice among several values. All other objections are about a value's source."""
 
@@ -39,15 +41,17 @@ class Held(NamedTuple):
     asked: tuple[Span, ...]
     """The user's words that ask for the action."""
     approved: Approved
-    """Tells whether an earlier requested call had a value."""
+    """Determines whether a value appeared in an earlier call that the user requested."""
     is_handed_over: bool = False
-    """Whether a text to which the user delegates asks for the action."""
+    """Whether the action is requested by a text to which the user delegates."""
     is_on_the_way: bool = False
-    """Whether the call opens a page that the user did not ask for, but that a place named by the user links to."""
+    """Whether the call opens a page that the user did not ask for, but that is linked from a place named by the
+    user.
+    """
 
     def places(self) -> set[int]:
-        """Return the steps of the results from which values may be taken: the sources that the user named, and pages
-        opened from there.
+        """Return the steps of the results from which values may be taken. These are the sources that the user named and
+        the pages opened from those sources.
         """
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
@@ -58,8 +62,8 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """Return the steps of the results to look at: the places of `places`, and all results of a named tool if none
-        of these has the names.
+        """Return the steps of the results to look at: those in `places` and, if none of these contains the names, all
+        results of a named tool.
         """
         found = self.places()
         for source in {source for slot in self.deed.slots for source in slot.sources if source.tool}:
@@ -73,7 +77,7 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there is no objection, or only objections that a look at the results can settle."""
+        """Whether there are no objections, or only objections that a look at the results can settle."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
@@ -81,8 +85,8 @@ class Held(NamedTuple):
     def _can_settle(self, objection: Objection) -> bool:
         """Whether a look at the results can settle an objection.
 
-        The value must appear in a place that the request names, or a tool there must have been called with it. A
-        number, a day or a text may be derived.
+        The value must appear in a place that the request names, or a tool must have been called with the value there. A
+        number, a day or a text may also be derived from the results.
         """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")
@@ -125,7 +129,7 @@ class Keeping:
         """Check the call against each action of its tool: first those of the request, then those of texts to which it
         delegates.
 
-        `request` is everything that the user said before the step `before`. See `Check` for `approved`.
+        `request` is everything that the user said before the step `before`. `approved` is explained in `Check`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)
@@ -146,7 +150,7 @@ class Keeping:
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    """Return the action of opening a page that a named place links to."""
+    """Return the action of opening a page that is linked from a named place."""
     if not fetches(tool):
         return None
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]

@@ -1,9 +1,9 @@
 """The second look: a model reads the results and says whether a call is what the user means.
 
-An allowance is determined before any result. It says where a value may come from, but rarely which value there is
-meant. Code restricts a call to those sources. Then a model sees the user's words, the results and the call, and answers
-for each argument. The model can reject a call and choose among a source's values. It cannot change the sources, because
-strangers may have written the results.
+An allowance is determined before any result. The allowance specifies the sources of a value, but rarely which value in
+a source is meant. Code restricts a call to those sources. Then a model sees the user's words, the results and the call,
+and answers for each argument. The model can reject a call and choose among a source's values. The model cannot change
+the sources, because strangers may have written the results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""The maximum length of results that a model sees. Above this, the user is asked."""
+"""The maximum length of the results that a model sees. If the results are longer, the user is asked."""
 
 
 class Shown(Struct, frozen=True):
@@ -28,7 +28,7 @@ class Shown(Struct, frozen=True):
 
 
 class Doubt(Struct, frozen=True):
-    """A call for the second look."""
+    """A call that needs the second look."""
 
     request: str
     tool: str
@@ -44,20 +44,20 @@ class RequestModel(Protocol):
     """Answers the two questions about a request."""
 
     def read(self, text: str) -> Allowance:
-        """Return the allowance of a request, from the user's words alone. `unread` has the reason if there is no
-        answer.
+        """Return the allowance of a request, based only on the user's words. If there is no answer, `unread` contains
+        the reason.
         """
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """Return for each argument whether the user means this value, without unclear arguments. None without an
-        answer.
+        """Return for each argument whether the user means this value. Unclear arguments are left out. None if there is
+        no answer.
         """
         ...
 
 
 def settle(held: Held, model: RequestModel | None) -> list[Objection]:
-    """Return the objections to a call after the second look. Without an answer, the user is asked."""
+    """Return the objections to a call after the second look. If the model does not answer, the user is asked."""
     arguments = held.call.arguments
     unsettled = tuple(each.argument for each in held.objections)
     asked = tuple(name for name in arguments if held.is_handed_over or name in unsettled or not _is_stated(held, name))
@@ -76,7 +76,7 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
 
 
 def _is_left_open(held: Held, name: str) -> bool:
-    """Whether the request leaves an argument to the agent. Then only a model can object to it."""
+    """Whether the request leaves an argument to the agent. Only a model can object to such an argument."""
     slot = held.deed.slot(name)
     return slot is None or slot.fill == "free"
 
@@ -88,7 +88,7 @@ def _is_stated(held: Held, name: str) -> bool:
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps, and those of tools that vouch for all of their fields, such as a list of
+    """Yield the results at these steps, and the results of tools that vouch for all of their fields, such as a list of
     members.
     """
     for step, call, text in view.results():

@@ -1,8 +1,8 @@
-"""Finds the entities in results that a request names: the mail of a sender, the event with a title, a file.
+"""Finds the entities in results that a request names: an email from a sender, an event with a title, or a file.
 
-All names of a source must match. If any record of a result matches by its short fields, records are matched by these.
-Otherwise their texts count, and then the look-up's arguments. So a text that only mentions a meeting is not that
-meeting.
+All names of a source must match. Records are matched by their short fields if any record of the result matches in this
+way. Otherwise they are matched by their texts, and then by the arguments of the look-up. A text that only mentions a
+meeting is therefore not mistaken for the meeting.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,8 @@ class Naming:
         self._view = view
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a value was shown by a source: in a result of its tool, in a record with its names.
+        """Whether a value was shown by a source: in a result of the source's tool, in a record that contains the
+        source's names.
 
         If a record's own short fields contain all the names, any tool may have shown it.
         """
@@ -38,13 +39,13 @@ class Naming:
             return is_tool and _are_borne(words, shown)
         named, field, fields = fold(str(value)), fold(sight.field), places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
-            # A list item, or an entity that was the tool's argument, has its own name.
+            # A list item, or an entity that was the argument of the tool, has its own name.
             own = {"": named}
             if field in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
         if len(fields) > 1 and named in words and fields.get(field) == named:
-            # The name of a record is not the value to find in the record.
+            # The name of a record is not the value that is wanted from the record.
             return False
         text = "" if sight.is_whole or fields.get(field) == named else field
         return sight.number in self.named_records(source, sight, text=text)
@@ -52,24 +53,24 @@ class Naming:
     def named_records(self, source: Source, sight: Traced, *, text: str = "") -> list[int]:
         """Return the records of a result that match a source's names best.
 
-        `text` is the field of running text from which a value was taken. It counts less than a short field.
+        `text` is the field of running text from which a value was taken. This field counts less than a short field.
         """
         places = self._view.around(sight)
         is_tool = source.tool in ("", sight.tool)
         if not source.named:
             return [*range(len(places.records))] if is_tool else []
         field = fold(sight.field)
-        # For "my passport number", the field's name may describe the value.
+        # In "my passport number", for example, the words may describe the field's name.
         label = {" ": field} if sight.is_whole and field in places.fields(sight.number) else {}
         close = self._close(source, step_of(sight), sight.arguments, label=label, text=text)
         least = 1 if is_tool else (SHORT + WHOLLY) * len(source.named)
         return [number for number, each in enumerate(close) if each >= least and each == max(close)]
 
     def may_show(self, source: Source, step: int, call: Call) -> bool:
-        """Whether a result may belong to a source: it has the right tool, and the names occur in it or in the look-up's
-        arguments.
+        """Whether a result may belong to a source: it comes from the right tool, and the names occur in the result or
+        in the arguments of the look-up.
 
-        A description that does not occur, such as "those two deal mails", does not exclude a result.
+        A description that does not occur there, such as "those two deal mails", does not exclude a result.
         """
         if source.tool not in ("", call.tool) or not source.named:
             return source.tool in ("", call.tool)
@@ -84,14 +85,16 @@ class Naming:
         return _are_borne(telling or words, shown)
 
     def texts_of(self, delegation: Delegation) -> Iterator[str]:
-        """Yield the texts to which the user delegates, each once."""
+        """Yield the texts to which the user delegates, each text once."""
         found = (text for source in delegation.sources for text in self.texts(source, delegation.asked))
         yield from dict.fromkeys(found)
 
     def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
-        """Yield the texts of a source: of records with its names, or of results whose look-up had the names.
+        """Yield the texts of a source: texts of records that contain its names, or of results whose look-up had the
+        names as arguments.
 
-        `asked` are words that name a source without its own names. With `only_prose`, yield only running texts.
+        `asked` contains words that refer to a source other than by its own names. With `only_prose`, yield only running
+        texts.
         """
         words = self._view.words(source.named)
         for step, call, text in self._view.results():
@@ -135,13 +138,14 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """Return the words that name a person or entity and not a text's title or subject."""
+        """Return the words that name a person or an entity, rather than the title or subject of a text."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """Return the fields that name a record's author, and its look-up's arguments; None without such a field.
+        """Return the fields that name the author of a record, and the arguments of the record's look-up. None if the
+        record has no such field.
 
         For a file, the text counts too, because the owner may not be the author.
         """
@@ -156,19 +160,21 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the arguments that identify the entity of a look-up, normalised. Search terms are left out, because a
-    search may find anything.
+    """Return the normalised arguments that identify the entity of a look-up. Search terms are left out, because a
+    search may return any entity.
     """
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
 
 def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
-    """Whether each word names one of the normalised texts, in any form of a day or a number."""
+    """Whether each word names one of the normalised texts. Days and numbers match in any form."""
     return all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """Return a result's statements about the entity in its tool's arguments, normalised; None if there are none."""
+    """Return what a result states about the entity in its tool's arguments, normalised. None if the result states
+    nothing about the entity.
+    """
     named = fold(str(value))
     records = view.records(step)
     for fields in records:

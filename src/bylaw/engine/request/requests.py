@@ -1,4 +1,6 @@
-"""The allowances of the user's words in one conversation. Each is computed once for all words so far."""
+"""The allowances of the user's words in one conversation. Each allowance is computed once, for all words up to that
+point.
+"""
 
 import hashlib
 from bisect import bisect_left
@@ -21,17 +23,17 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request, as stored in the log: ranges of the user's words, without the words."""
+    """A model's reading of a request, as stored in the log: ranges of the user's words instead of the words."""
 
     messages: int
-    """The number of user messages behind the reading."""
+    """The number of user messages that the reading is based on."""
     allowance: Allowance
     text: str = ""
-    """The digest of these messages with a delegated text, if that was read too."""
+    """The digest of these messages together with a delegated text, if that text was read too."""
 
 
 class Requests:
-    """Checks every call of a conversation against the user's earlier words."""
+    """Checks every call of a conversation against what the user said before the call."""
 
     def __init__(
         self,
@@ -42,25 +44,25 @@ class Requests:
         delegation: Delegating = "ask",
         known: Iterable[Granted] = (),
     ) -> None:
-        """Without a `model`, every request is undetermined. `known` has its earlier answers."""
+        """If there is no `model`, every request is undetermined. `known` contains the model's earlier answers."""
         self._ledger = ledger
         self._model = model
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
         self.granted: list[Granted] = []
-        """A model's answers in the order asked."""
+        """A model's answers, in the order of the questions."""
         self._allowances: dict[int, Allowance] = {}
         """Allowances by number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances by digest of a delegated text with the user's words before it."""
+        """Allowances by the digest of a delegated text together with the user's words before it."""
         self.know(known)
         self._unread: dict[int, Allowance] = {}
-        """Requests without an answer, asked again for the next call."""
+        """Requests to which the model has not answered. The model is asked again at the next call."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """The text of this number of user messages, as last requested."""
+        """The number of user messages, and their text as last requested."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """Objections by step of a call."""
 
@@ -74,7 +76,7 @@ class Requests:
                 self._allowances[each.messages] = each.allowance
 
     def latest(self) -> Allowance | None:
-        """The allowance of the user's words so far; None without words."""
+        """Return the allowance of the user's words so far; None if the user has said nothing."""
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
@@ -119,7 +121,7 @@ class Requests:
         return self._digests[count]
 
     def told(self, before: int) -> list[str]:
-        """Return the allowance before a step in lines for people."""
+        """Return the allowance before a step as lines of text for people."""
         count = self._count(before)
         if count not in self._told:
             found = self.allowance(before)
@@ -140,7 +142,7 @@ class Requests:
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
-        """Whether the user asked for a call; UNSEEN if only the user can say."""
+        """Whether the user asked for a call; UNSEEN if only the user can answer this."""
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
@@ -179,7 +181,9 @@ class Requests:
 
 
 def _nearest(held: Iterable[Held]) -> Held | None:
-    """Return the first without an objection, or else a possible one with the fewest."""
+    """Return the first candidate without an objection. If there is none, return a possible candidate with the fewest
+    objections.
+    """
     found: list[Held] = []
     for each in held:
         if not each.objections:

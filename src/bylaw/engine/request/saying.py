@@ -26,7 +26,9 @@ class Saying:
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the value in the fixing words. A text that merely occurs in them does not count."""
+        """Whether a value equals the value in the words that fix it. A text that merely occurs in these words does not
+        count.
+        """
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
         quotes = self._view.words(slot.said)
@@ -43,7 +45,9 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the fixing words contain other values too, or only part of the value, as in "on the 27th"."""
+        """Whether the words that fix a value also contain other values, or contain only part of the value, as in "on
+        the 27th".
+        """
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))
@@ -67,7 +71,7 @@ class Saying:
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
-        """Whether a time has the user's day, or any day, but another time of day."""
+        """Whether a time is on the user's day, or on any day if the user named none, but at another time of day."""
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
         if kind == "moment" and (meant := CLOCK.search(str(slot.value))):
@@ -79,7 +83,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value has the meaning of the user's words: the same number, time or word, ignoring seconds."""
+    """Whether a value means the same as the user's words: the same number, time or word. Seconds are ignored."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
@@ -87,7 +91,7 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
 
 
 def _joined(quotes: Sequence[str]) -> list[str]:
-    """Return quotes, and days assembled from pieces, as in "the 10th to the 13th" and "of June"."""
+    """Return the quotes, and days assembled from several quotes, as in "the 10th to the 13th" and "of June"."""
     if len(quotes) < 2:
         return [*quotes]
     ordinals = _ORDINAL.findall(" ".join(quotes))
@@ -95,7 +99,7 @@ def _joined(quotes: Sequence[str]) -> list[str]:
 
 
 def _is_only_day(value: str, words: str) -> bool:
-    """Whether words name a time's day, or are a time without a day, and name no other day."""
+    """Whether words name the day of a time and no other day. A time of day without a day also counts."""
     day = DAY.match(value)
     spelling = spell(day[0] if day else value)
     named = {(each.month, each.day) for each in days(words)}
@@ -103,7 +107,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether words name other days too, or do not state the month or week of a time's day."""
+    """Whether words also name other days, or do not state the month or week of a time's day."""
     day = DAY.match(value)
     if day is None:
         return False
@@ -115,13 +119,13 @@ def _may_be_day(value: str, words: str) -> bool:
 
 
 def _is_only_number(number: float, words: str) -> bool:
-    """Whether words are only a number, in figures or words, perhaps with its currency."""
+    """Whether words are nothing but a number, in figures or in words, perhaps with a currency."""
     spelling = spell(number)
     bare = _CURRENCY.sub("", words).strip()
     return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))
 
 
 def _abbreviates(code: str, words: str) -> bool:
-    """Whether an enumeration value stands for words: by their beginning (`r` for read), or their initials."""
+    """Whether an enumeration value abbreviates words: by their first letters (`r` for read) or by their initials."""
     first = "".join(word[0] for word in words.split() if word != "and")
     return bool(code) and ((" " not in words and words.startswith(code)) or first == code)

@@ -1,5 +1,5 @@
-"""Tells whether earlier calls may have used up a request. A request permits one call per tool and target that it
-names.
+"""Determines whether earlier calls may have used up a request. A request permits one call for each tool and target that
+it names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
 Candidates = Callable[[Call], Sequence[Held]]
-"""Returns the actions of the request that a call may perform, as of the judged call."""
+"""Returns the actions of the request that a call may perform, as of the call being judged."""
 
 
 class Spending:
-    """Counts the calls that may have used each action of a conversation's requests."""
+    """Counts the calls that may have used each requested action of a conversation."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -29,12 +29,14 @@ class Spending:
         """The step of each tool's first write, for the first `_sorted` writes."""
         self._sorted = 0
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
-        """The tool's writes that may have had a target, by action and target."""
+        """The writes of the tool that may have had a target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """For each action's id: the action, so that the id stays in use, and the number of its writes in `_made`."""
+        """By the id of each action: the action, so that Python does not reuse the id, and the number of its writes in
+        `_made`.
+        """
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
-        """Whether calls that ran, or may have run, leave nothing of the request for this call.
+        """Whether the request is used up for this call by calls that ran or may have run.
 
         Each action in the latest message that asks for it permits one call per target.
         """
@@ -54,7 +56,7 @@ class Spending:
         return len(used) >= len(deeds)
 
     def _has_earlier(self, at: CallRecord) -> bool:
-        """Whether there was an earlier write of the same tool."""
+        """Whether the same tool made a write earlier."""
         for made in self._ledger.writes[self._sorted :]:
             self._first.setdefault(made.call.tool, made.step)
         self._sorted = len(self._ledger.writes)
@@ -83,9 +85,9 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the user's messages with content and steps. An immediate repetition requests nothing new.
+    """Yield the user's messages that have content, with their steps. An immediate repetition requests nothing new.
 
-    After other words, the same words count again: "Forget it." may withdraw more.
+    If other words come in between, the same words count again: a second "Forget it." may withdraw another request.
     """
     last = ""
     for step, text in said:
@@ -95,11 +97,11 @@ def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 _ANY: Target = ("\0any",)
-"""The target of a call with unreadable arguments, which may be any target."""
+"""The target of a call whose arguments are unreadable. Such a call may have any target."""
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
-    """Yield the targets of a call under an action. All calls share one target if the action names only one."""
+    """Yield the targets of a call under an action. If the action names only one target, all calls share it."""
     if not is_readable(call, tool):
         yield _ANY
         return
@@ -108,7 +110,9 @@ def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
 
 
 def _names_several(slot: Slot, kind: str) -> bool:
-    """Whether a request names several targets for an argument: all that match, or each by its own words."""
+    """Whether a request names several targets for an argument: all targets that match, or several targets that are
+    named separately.
+    """
     named = {source.named for source in slot.sources}
     return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 

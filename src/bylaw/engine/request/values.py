@@ -1,4 +1,4 @@
-"""The values of a call's arguments, and the days and words in a text for comparison."""
+"""The values of a call's arguments, and the days and words of a text in a form that can be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """Return the values of an argument: of a list each item, of a record also undeclared keys, of a text with addresses
-    each address.
+    """Return the values of an argument. For a list, these are its items; for a record, also the undeclared keys; for a
+    text with addresses, each address.
     """
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
@@ -51,7 +51,7 @@ def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
 
 
 def number_of(value: str | float) -> float | None:
-    """Return a value as a number; None for any other value."""
+    """Return a value as a number; None if the value is not a number."""
     try:
         return float(value)
     except (ValueError, TypeError):
@@ -63,15 +63,15 @@ def telling(words: str) -> frozenset[str]:
 
 
 def ends_of(words: str) -> Iterator[str]:
-    """Yield the two days of a range such as "5-8 Aug"."""
+    """Yield the first and the last day of a range such as "5-8 Aug"."""
     for first, last, month in _RANGE.findall(words):
         yield from (f"{first} {month}", f"{last} {month}")
 
 
 def says(words: str, text: str) -> bool:
-    """Whether a normalised text contains normalised words, in any form of days, times and numbers.
+    """Whether a normalised text contains normalised words. Days, times and numbers match in any form.
 
-    Of other words, only content words count, and one word of a name is enough.
+    Among the other words, only content words count, and one word of a name is enough.
     """
     if occurs(words, text) >= 0:
         return True
@@ -89,7 +89,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """Return the times in a text without morning or afternoon, because people seldom say which."""
+    """Return the times that a text gives without saying morning or afternoon, because people seldom do."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
@@ -110,14 +110,14 @@ def leaves_of(value: Any) -> Iterator[str | float]:
 
 
 def has_flags(value: Any) -> bool:
-    """Whether a list or record contains booleans, which no quoted words can equal."""
+    """Whether a list or record contains booleans. Quoted words cannot equal booleans."""
     if isinstance(value, Mapping):
         return any(map(has_flags, cast("Mapping[str, Any]", value).values()))
     return isinstance(value, bool) or (isinstance(value, list) and any(map(has_flags, cast("list[Any]", value))))
 
 
 def given_words(arguments: Any) -> list[str]:
-    """Return the values in arguments as normalised words, and links without their scheme."""
+    """Return the values in arguments as normalised words. Links lose their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
 
 
@@ -127,10 +127,12 @@ def is_code(name: str) -> bool:
 
 
 class View:
-    """The texts to compare the values of one call with: `Provenance` as of the step before the call."""
+    """The texts that the values of a call are compared with. They are taken from `Provenance` as of the step before the
+    call.
+    """
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
-        """`request` is everything that the user said, followed by a text to which they delegate."""
+        """`request` is everything that the user said, followed by the text to which the user delegates, if any."""
         self.tools, self.request = tools, request
         self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
         self.sights = partial(provenance.sights, before=before)
@@ -145,7 +147,7 @@ class View:
         return folded(self.request, tuple(spans))
 
     def around(self, sight: Traced) -> ResultPlaces:
-        """Return the result with a value."""
+        """Return the result that contains a value."""
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
