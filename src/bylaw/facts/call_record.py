@@ -1,8 +1,8 @@
-"""The calls of a conversation as the ledger keeps them, with what each may have changed.
+"""The calls of a conversation as the ledger records them, each with the fields that it may have changed.
 
-Answered calls are indexed by arguments, so that finding them needs no full scan. A call's result tells whether the tool
-ran it. The log, the host and the pack say what failed: an error flag, or `refused` and `surely_refused` in tools.yaml.
-A result that only looks like an error proves nothing, because the write may have run.
+Answered calls are indexed by arguments, so that finding them needs no full scan. The result of a call shows whether the
+tool ran the call. Failures are declared by the log or the host, with an error flag, or by the pack, with `refused` and
+`surely_refused` in tools.yaml. A result that only looks like an error proves nothing, because the write may have run.
 """
 
 import re
@@ -47,7 +47,9 @@ _LONGEST_PATTERN = 60
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Whether the tool ran the call; None if this is unknown. `value` is the decoded result, if known."""
+    """Return whether the tool ran the call; None if this is unknown. `value` is the decoded result, if the caller has
+    it.
+    """
     if result is None or not result.captured:
         return None
     if result.refused:
@@ -69,7 +71,9 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Return a record printed by Python or inside a message part as JSON; empty for any other result."""
+    """Return a record as JSON if Python printed it or a message part contains it. Return an empty string for any other
+    result.
+    """
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -108,7 +112,9 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one. For statistics, which need no certainty."""
+    """Whether a result is flagged as an error or looks like an error. Only for statistics, which do not require
+    certainty.
+    """
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
@@ -129,7 +135,7 @@ def looks_failed(value: Any) -> bool:
         written = str(record.get(name))
         if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
             return True
-    # A record with only a message is read as that text.
+    # A record that contains only a message is read like the text of the message.
     return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
 
@@ -157,7 +163,9 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of a text or, unless `whole`, only a first word that names an error."""
+    """Return the first clause of a text. Unless `whole` is set, return only the first word, and only if it names an
+    error.
+    """
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -171,7 +179,7 @@ TO_USER = "\0user"
 
 
 class CallRecord(Struct, eq=False):
-    """A call, its result once known, and what the call changes."""
+    """A call, its result once the result is known, and what the call changes."""
 
     call: Call
     step: int
@@ -179,21 +187,25 @@ class CallRecord(Struct, eq=False):
     """The first step of the call's turn."""
     tool: Tool | None
     who: str
-    """The agent, or the user, who sees the result."""
+    """Who sees the result: the agent or the user."""
     result: Result | None = None
     delivered: int | None = None
     accepted: bool | None = None
     value: Any = NOTHING
     has_told: bool = False
-    """Whether the result showed more of an entity than the key."""
+    """Whether the result showed more of an entity than its key."""
     actions: "tuple[CallRecord, ...]" = ()
-    """For a call of a generic tool: the actions it performs. They share its step and its result."""
+    """For a call of a generic tool: the actions that the call performs. They share the step and the result of the
+    call.
+    """
     called: str = ""
-    """For an action: the tool whose call performs it."""
+    """For an action: the tool whose call performs the action."""
     untold: Mapping[str, Any] = {}
-    """For an action: the call's values besides the action's parameters. Agreement to the action covers these too."""
+    """For an action: the call's values that are not parameters of the action. An agreement to the action also covers
+    these values.
+    """
     is_evidence: bool = True
-    """Whether the result shows facts. An action's result does not if the agent may have written it."""
+    """Whether the result shows facts. The result of an action does not, if the agent may have written it."""
     is_beside: bool = False
     """Whether the call's actions are counted separately."""
     may_be: frozenset[str] = frozenset()
@@ -201,7 +213,7 @@ class CallRecord(Struct, eq=False):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments, without any that occur twice with different values."""
+        """Return the arguments, without those that occur twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
@@ -215,8 +227,8 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether the result shows no facts: an action's result that the agent may have written, or a look-up with an
-        undeclared argument.
+        """Whether the result shows no facts, because it is an action's result that the agent may have written, or the
+        result of a look-up with an undeclared argument.
         """
         tool = self.tool
         if not self.is_evidence:
@@ -224,21 +236,22 @@ class CallRecord(Struct, eq=False):
         return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
 
     def is_surely_refused(self) -> bool:
-        """Whether the call certainly did not run: refused by a shield or by the pack's declaration, or failed before
-        the tool ran.
+        """Whether the call certainly did not run, because a shield refused it, the pack declares its result a refusal,
+        or it failed before the tool ran.
 
-        Any other error may occur after the effect. A tool can pay and then fail to write the receipt.
+        Any other error may occur after the effect. For example, a tool can make a payment and then fail to write the
+        receipt.
         """
         if self.accepted is not False or self.result is None:
             return self.call.refused
         return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
 
     def is_doubtful(self) -> bool:
-        """Whether the result leaves open if the call ran."""
+        """Whether the result leaves unclear whether the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived that leaves open, by its text or a shield's mark, if the call ran."""
+        """Whether a result arrived whose text, or a shield's mark, leaves unclear whether the call ran."""
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
@@ -246,7 +259,7 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether the result arrived before a step, or at all."""
+        """Whether the result arrived before a step. Without a step, whether it arrived at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
@@ -256,7 +269,7 @@ def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecor
 
 
 def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
-    """Whether arguments match; None if a tool might treat them as equal."""
+    """Whether arguments match; None if they differ but a tool might treat them as equal."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
 
@@ -266,7 +279,7 @@ class Answers:
 
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Calls by tool, without those added since the last question."""
+        """Calls by tool, without the calls added since the last question."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
 
@@ -277,9 +290,9 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls of `tool` whose results the judged call's agent had seen.
+        """Yield the calls of `tool` with results that the agent of the judged call had seen.
 
-        With `arguments`, yield only calls that may have had these arguments, and perhaps a few others.
+        With `arguments`, yield only calls that may have had these arguments, and perhaps a few other calls.
         """
         answered = self.by_tool().get(tool)
         if answered is None:
@@ -290,24 +303,26 @@ class Answers:
                 yield made
 
     def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """Yield the accepted calls of `tool` whose results the judged call's agent had seen, with results."""
+        """Yield, with their results, the accepted calls of `tool` whose results the agent of the judged call had
+        seen.
+        """
         for made in self.of(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """Return the calls of a look-up that returned, even with an error, and may have had these arguments."""
+        """Return the calls of a look-up that may have had these arguments and that returned a result, even an error."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every such call of a look-up returned an error, so that another try may succeed."""
+        """Whether every such call of a look-up returned an error, so that another attempt may succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the judged call's agent had made exactly this call, with a result, before its turn."""
+        """Whether the agent of the judged call had made exactly this call before its turn and received a result."""
         return any(
             made.arguments == arguments
             and made.result is not None
@@ -321,12 +336,14 @@ _step = attrgetter("step")
 
 
 class AnsweredCalls:
-    """Answered calls of one tool in order. Results may arrive in another order."""
+    """Answered calls of one tool, in the order of the calls. Their results may arrive in another order."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records by argument names and normalised values. Under None are those whose values are not plain."""
+        """Records by argument names and normalised values. The key None contains the records whose values are not
+        plain.
+        """
 
     def add(self, made: CallRecord) -> None:
         insort(self.records, made, key=_step)
@@ -334,7 +351,7 @@ class AnsweredCalls:
             insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
-        """Return the calls that may have had these arguments among others, and perhaps a few more."""
+        """Return the calls that may have had these arguments among others, and perhaps a few other calls."""
         names = tuple(arguments)
         wanted = _rough(arguments, names)
         if wanted is None:
@@ -353,7 +370,7 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return values normalised as in `is_same`; None if one may name several entities."""
+    """Return values normalised as in `is_same`; None if a value may name several entities."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
@@ -375,7 +392,7 @@ def may_have_run(earlier: CallRecord, step: int) -> bool:
 
 
 def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset[str] = frozenset()) -> bool:
-    """Whether an earlier call may have done the same as `call`. `ignored` arguments do not count."""
+    """Whether an earlier call may have done the same as `call`. Arguments in `ignored` are not compared."""
     if earlier.call.tool != call.call.tool:
         return call.call.tool in earlier.may_be
     wanted = {name: value for name, value in call.call.arguments.items() if name not in ignored}
@@ -390,7 +407,7 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
 
 
 def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
-    """Whether a recorded call may have had these arguments, among others."""
+    """Whether a recorded call may have had these arguments, possibly with other arguments."""
     if earlier.fault:
         return True
     for name, value in arguments.items():
@@ -404,14 +421,14 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
 
 
 def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
-    """Whether a call had these arguments; None if unknown."""
+    """Whether a call had these arguments; None if this is unknown."""
     if not match or (not earlier.call.fault and matches(earlier.call.arguments, match)):
         return True
     return None if could_have_had(earlier.call, earlier.tool, match) else False
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may stand for `value`: in another spelling, truncated or masked."""
+    """Whether a recorded value may represent `value` in another spelling, truncated or masked."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -425,7 +442,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether a record shows a call completely. Otherwise, two different records may show the same call."""
+    """Whether the record shows a call completely. If it does not, two different records may show the same call."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -442,7 +459,9 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may stand for a value. Its remaining characters must occur in the value in order."""
+    """Whether masked text may represent a value. The characters left in the text must occur in the value in the same
+    order.
+    """
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

@@ -1,4 +1,4 @@
-"""Records which fields writes may have changed. Known values of these fields are stale."""
+"""Records the fields that writes may have changed. Known values of these fields are stale."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ from bylaw.trace.event import Call, Result
 
 
 class UndeclaredCall:
-    """The entities that a call names. A write or tool without declared changes may change any of these."""
+    """The entities that a call names. A call without declared changes may change any of these entities."""
 
     __slots__ = ("_text",)
 
@@ -27,7 +27,9 @@ class UndeclaredCall:
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key occurs in the arguments. An entity without a key is never named."""
+        """Whether every part of the key occurs in the arguments. If an entity has no key, the arguments never name
+        it.
+        """
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -49,7 +51,7 @@ def _texts(value: Any) -> Iterator[str]:
     elif value is not None:
         (text,) = key_of((value,))
         yield loose(text)
-        # Search word by word too, because spaces separate names in a sentence or query.
+        # Search each word separately too, because spaces separate names in a sentence or query.
         words = _BREAKS.split(text)
         yield " ".join(map(loose, words))
         yield " ".join(map(alike, words))
@@ -65,9 +67,9 @@ class Touch(NamedTuple):
 
     record: CallRecord
     fields: frozenset[str] | None = None
-    """The fields; None for all."""
+    """The fields that may have changed; None means all fields."""
     by_result: bool = False
-    """Whether the touch counts only until the result arrives. The entities in the result then have their own
+    """Whether the touch counts only until the result arrives. From then on, the entities in the result have their own
     touches.
     """
     undeclared: UndeclaredCall | None = None
@@ -93,19 +95,23 @@ class Changes:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
         """Touches by entity, then by key and field, in call order. Keys are normalised, so that all spellings of a key
-        are equal. Key None means any entity of the kind, field None all fields.
+        are equal. The key None means any entity of the kind, and the field None means all fields.
         """
         self._undeclared: list[Touch] = []
         """Calls without declared changes, in order."""
         self.under_way: dict[int, CallRecord] = {}
-        """Calls without a result so far, by identity and in order."""
+        """Calls that have no result so far, by identity and in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call made while others were running, by step: the start of its turn, and the running calls."""
+        """For each call made while other calls were running, by step: the start of the call's turn, and the running
+        calls.
+        """
         self._asked: list[int] = []
-        """The steps of these calls."""
+        """The steps of the calls in `_beside`."""
 
     def ask(self, made: CallRecord) -> None:
-        """Record a call made while others are running. Its result may predate their effects."""
+        """Record a call that was made while other calls were running. Its result may predate the effects of those
+        calls.
+        """
         of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
         self._beside[made.step] = (made.start, list(of_turn))
         self._asked.append(made.step)
@@ -125,13 +131,13 @@ class Changes:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
-            # Uncaptured or redacted arguments may have named any entity of the kind.
+            # If arguments are uncaptured or redacted, they may have named any entity of the kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 is_hidden = key is not None and any(map(has_gap, key))
                 self._touch(change.entity, None if is_hidden else key, Touch(made, change.fields))
 
     def end(self, made: CallRecord) -> None:
-        """Record that a call's result arrived, whatever it says."""
+        """Record that the result of a call arrived, whatever the result is."""
         if self.under_way.pop(id(made), None) is None:
             return
         for step in self._asked[bisect_right(self._asked, made.step) :]:
@@ -140,7 +146,9 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities that a write's result names as changed; all of a kind if it names none."""
+        """Record the entities named in a write's result as changed. If the result names no entity, record all entities
+        of the kind as changed.
+        """
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
                 continue
@@ -153,7 +161,7 @@ class Changes:
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
         """Return the step of the last call before a step that may have changed the field since a look-up saw it, or
-        None.
+        None if there is no such call.
         """
         if entity not in self._touches and not self._undeclared:
             return None
@@ -166,7 +174,9 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call between two steps (both excluded) that may change the field, or None."""
+        """Return the step of the last call between two steps (both excluded) that may change the field, or None if
+        there is no such call.
+        """
         last: int | None = None
         for mine in self._lists(entity, key, field):
             # For an early step, bisection skips the many later calls.
@@ -186,7 +196,8 @@ class Changes:
         """Return the calls made before a look-up that may have changed the field after it, because they were still
         running.
 
-        An unanswered call of an earlier turn counts as finished. Otherwise its fields would stay unknown for ever.
+        An unanswered call of an earlier turn counts as finished. Otherwise the fields it may change would stay unknown
+        forever.
         """
         start, others = self._beside.get(asked, (0, ()))
         found = [
@@ -208,7 +219,7 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether nothing has changed the field since a look-up saw it, as known at the judged call."""
+        """Whether nothing has changed the field since a look-up saw it, as far as is known at the judged call."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
@@ -232,8 +243,8 @@ class Changes:
             touches.insert(place, touch)
 
     def _lists(self, entity: str, key: Key, field: str) -> Iterator[list[Touch]]:
-        """Yield the writes that may change a field, recorded under its key or any key, and under its name or all
-        fields.
+        """Yield the lists of writes that may change a field. They are recorded under the field's key or under any key,
+        and under the field's name or under all fields.
         """
         if self._undeclared:
             yield self._undeclared

@@ -21,7 +21,9 @@ Index = dict[str, dict[Key, WorldRecord]]
 
 
 class _Records:
-    """Records by entity and key. A `partial` entity may have further records, so a missing one is unknown."""
+    """Records by entity and key. An entity marked `partial` may have further records, so a missing record is
+    unknown.
+    """
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial

@@ -194,11 +194,11 @@ class Echoes:
         letters.add(step, self._texts.leaves(step))
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps of calls before a step that may have had a value as an argument."""
+        """Return the steps of calls, before a step, that may have had a value as an argument."""
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps of calls before a step with a value as an argument, perhaps within a text."""
+        """Return the steps of calls, before a step, that had a value as an argument, perhaps within a text."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
@@ -214,7 +214,7 @@ class Echoes:
         return given.first(letters) is not None
 
     def is_told(self, spelling: Spelling, before: int) -> bool:
-        """Whether a result before a step contains a value, in any field and spelling."""
+        """Whether a result before a step contains a value, in any field and any spelling."""
         steps = self._shown.candidates(spelling, before)[:CANDIDATES]
         if any(spelling.stands_in(self._texts.text(step)) for step in steps):
             return True
@@ -224,9 +224,10 @@ class Echoes:
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
         """Return the first calls with a value as an argument, perhaps within a text, in any spelling.
 
-        A value that the user wrote in groups of digits stays the user's, however the agent spells it. A plain word may
-        occur in a text by chance, so such a text discredits no record, unless a result had shown the word before. A
-        look-up discredits only values that results had shown, because systems store and display search terms.
+        A value that the user wrote in groups of digits still counts as the user's, in whatever spelling the agent uses
+        it. A plain word may occur in a text by chance, so such a text discredits no record, unless a result had shown
+        the word before. A look-up discredits only values that results had shown, because systems store and display
+        search terms.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
         sure = {step for step in loose if step is not None and step < before}
@@ -234,7 +235,7 @@ class Echoes:
         is_mere = not spelling.is_number and is_word(spelling.written[0])
         anyhow: int | None = None
         telling: int | None = None
-        # Hundreds of calls may contain the value, but usually the first one decides.
+        # Hundreds of calls may contain the value, but usually the first one settles the question.
         for step in sorted({*self.candidates(spelling, before), *sure}):
             if step not in sure and not spelling.held_in(self._texts.given(step)):
                 continue
@@ -251,7 +252,8 @@ class Echoes:
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
         """Whether a value shown at a step may only repeat what the agent wrote.
 
-        An earlier write had it as an argument, or several writes had its parts after a result had shown it.
+        This is the case if an earlier write had the value as an argument, or if several writes had its parts as
+        arguments after a result had shown the value.
         """
         if written is not None and written < before:
             return True

@@ -11,13 +11,13 @@ from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
-"""The source of a fact: tools, the user, the host, or the conversation that created the fact."""
+"""The source of a fact: tools, the user, the host, or the conversation in which the entity was created."""
 
 UNDECLARED: Any = UNSET
-"""The default of a field without a declared default."""
+"""Marks a field for which no default is declared."""
 
 Key = tuple[Any, ...]
-"""One value per key field in declared order; empty for an entity without a key."""
+"""The values of the key fields, in declared order. Empty for an entity without a key."""
 
 
 class Saying(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Saying(Struct, frozen=True):
     but_not: str = ""
     """A message that matches this pattern does not count."""
     about: str = ""
-    """An argument of the call. Only statements about the entity in it count."""
+    """An argument of the call. Only statements about the entity that this argument names count."""
 
 
 class Field(Struct, frozen=True):
@@ -41,34 +41,36 @@ class Field(Struct, frozen=True):
     """The values of an `enum`."""
     origin: Origin = "system"
     question: str = ""
-    """The question for the user or another person if only they know the value."""
+    """The question to ask the user or another person if only that person knows the value."""
     sayings: tuple[Saying, ...] = ()
     """The sources of a user fact, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For each value, phrases of a user message that claim it."""
+    """For each value, the phrases with which a user message claims that value."""
     default: Any = UNDECLARED
-    """The value of the field in a record without it."""
+    """The value of the field if a record does not contain the field."""
     private: bool = False
     """Whether findings, reports and messages hide the values. The decision log keeps them."""
     nullable: bool = False
-    """Whether `null` means "no value". Otherwise it means that the value is unknown."""
+    """Whether `null` means that there is no value. Otherwise, `null` means that the value is unknown."""
     currency: str = ""
-    """The currency of amounts without one."""
+    """The currency that applies if an amount has none."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the other entity, and its field that refers to this one. A world builds the list from that
-    field.
+    """For a list of keys: the other entity, and the field of that entity that refers to this one. A world builds the
+    list from that field.
     """
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity, with a key field, or a text with `{key field}`, for each argument."""
+    """The tool that looks up an entity. For each argument, it has a key field, or a text that contains `{key
+    field}`.
+    """
 
     tool: str
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for looking up the entity with this key; None for arguments that the key does not
-        determine.
+        """Return the arguments for looking up the entity with this key. An argument that the key does not determine is
+        None.
         """
         return {
             argument: _filled(part, parts) if "{" in part else parts.get(part)
@@ -76,7 +78,7 @@ class ReadTool(Struct, frozen=True):
         }
 
     def parts(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the known key parts in a look-up's arguments."""
+        """Return the parts of the key that can be read from the arguments of a look-up."""
         found: dict[str, Any] = {}
         for argument, part in self.arguments.items():
             value = arguments.get(argument)
@@ -117,15 +119,17 @@ class Entity(Struct, frozen=True):
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """For how many seconds a seen fact stays valid; None without a limit."""
+    """The number of seconds for which a seen fact remains valid; None means no limit."""
     origin: Origin = "system"
     """`conversation` if the entity exists only in the conversation."""
     complete: bool = False
-    """Whether everything that was not shown certainly does not exist, if every relevant result was readable."""
+    """Whether an entity that was not shown certainly does not exist, provided that every relevant result was
+    readable.
+    """
 
     @property
     def is_always_there(self) -> bool:
-        """Whether the entity comes from statements and not from tools. It then always exists."""
+        """Whether the entity comes from statements instead of tools. Such an entity always exists."""
         return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
     def named(self, field: str) -> Field:
@@ -140,7 +144,7 @@ class Fact(NamedTuple):
 
     entity: str
     key: Key | None
-    """The key; None if unknown."""
+    """The key; None if the key is unknown."""
     field: str
 
     def __str__(self) -> str:
@@ -152,10 +156,10 @@ class Fact(NamedTuple):
 
 
 class NoValue(Enum):
-    """Why a source has no value for a fact."""
+    """The reason why a source has no value for a fact."""
 
     UNSEEN = "unseen"
-    """The source does not know."""
+    """The source does not know the value."""
     ABSENT = "absent"
     """The source knows that the entity does not exist."""
 
@@ -165,13 +169,13 @@ ABSENT = NoValue.ABSENT
 
 
 class OneOf(Struct, frozen=True):
-    """A value that writes of the same turn leave open: the old one or a new one."""
+    """A value that the writes of the same turn leave undetermined: the old value or one of the new values."""
 
     values: tuple[Any, ...]
 
 
 class Between(Struct, frozen=True):
-    """A count between two bounds, because some calls may or may not have taken effect."""
+    """A count between two bounds, used if some calls may or may not have taken effect."""
 
     least: int
     most: int
@@ -182,15 +186,15 @@ NOT_KNOWN = frozenset((NoValue, OneOf))
 
 
 def is_known(answer: Any) -> bool:
-    """Whether an answer is definite: a value, or that the entity does not exist."""
+    """Whether an answer is definite: either a value, or the statement that the entity does not exist."""
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
 class FactSource(Protocol):
     """A source of facts for guards: what the agent has seen, or what is true.
 
-    A source that knows the conversation also has `traced(value)`, the origin of a value, and `requested()`, whether the
-    user's request covers the call; see `SeenFacts`.
+    A source that knows the conversation has two more methods: `traced(value)` returns the origin of a value, and
+    `requested()` returns whether the user's request covers the call. See `SeenFacts`.
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -201,14 +205,14 @@ class FactSource(Protocol):
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the keys of the entities whose fields equal `match`, and whether these are certainly all."""
+        """Return the keys of the entities whose fields equal `match`, and whether there are certainly no others."""
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
         """Return how many earlier calls of `tool` with arguments equal to `match` were accepted.
 
-        Returns `Between` if some may have been refused since, or may have had such arguments, and UNSEEN if nothing is
-        known.
+        Returns `Between` if some of these calls may have been refused since, or if other calls may have had such
+        arguments. Returns UNSEEN if nothing is known about such calls.
         """
         ...
 
@@ -217,14 +221,16 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""Prefixes of field names, such as in `is_late`, that form a question when the entity follows."""
+"""The first words of field names that can begin a question, such as `is` in `is_late`. In the question, the entity
+follows the first word.
+"""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
-"""Facts that every host knows, whatever the pack."""
+"""Facts that every host knows, regardless of the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def question_about(fact: Fact, entity: Entity | None) -> str:
-    """Return the question for a fact that only a person can supply."""
+    """Return the question to ask about a fact that only a person can supply."""
     field = entity.fields.get(fact.field) if entity is not None else None
     if field is not None and field.question:
         return field.question

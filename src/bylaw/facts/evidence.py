@@ -1,6 +1,6 @@
-"""Counts how many look-up results were captured, readable and mapped to entities, and why others were not.
+"""Counts how many look-up results were captured, readable and mapped to entities, and why the other results were not.
 
-An unreadable result is a fault of the log or of the pack, never of the agent.
+An unreadable result is an error in the log or the pack, never in the agent.
 """
 
 from bisect import bisect_left
@@ -22,9 +22,9 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
 EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "failing", "uncaptured", "refused"]
-"""`shown`: contains something that the entities map. `readable`: data, without a pack to map it. `empty`: data without
-content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that nothing reads. `failing`:
-such a text that looks like an error.
+"""`shown`: contains something that the entities map. `readable`: contains data, but there is no pack to map it.
+`empty`: data without content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that no
+reader can parse. `failing`: unreadable text that looks like an error.
 """
 
 CURES: Final[dict[EvidenceGrade, str]] = {
@@ -49,21 +49,25 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     readable: int
     """The number of captured results that are data, match a pattern of the pack, or are refusals."""
     shown: int | None = None
-    """The number of results with something that the entities map; None if the pack maps nothing of the tool."""
+    """The number of results that contain something the entities map; None if the pack maps nothing in the tool's
+    results.
+    """
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
-    """The advice for the faults, most common fault first; empty if every result could be used."""
+    """The advice for each problem, the most common problem first. Empty if every result could be used."""
 
 
 class EvidenceCount:
-    """Counts over conversations. Counts of parts can be added."""
+    """Counts over conversations. The counts of several parts can be added up."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
-        """How many results of each tool have each grade."""
+        """For each tool, the number of results with each grade."""
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups with their observations. None without a pack; then every tool counts."""
+        """The pack's look-ups, each with its observations. None if there is no pack; then the results of every tool
+        count.
+        """
         self._mapped: frozenset[str] = frozenset()
         """The tools whose results the pack maps to entities."""
         if schema is not None:
@@ -76,9 +80,9 @@ class EvidenceCount:
             self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
-        """Count the results of one conversation's look-ups; without a pack, of all tools.
+        """Count the results of the look-ups in one conversation. If there is no pack, count the results of all tools.
 
-        `known` has the conversation's calls by step. Guards may have read some of their results already.
+        `known` contains the conversation's calls by step. Guards may have read some of their results already.
         """
         lookups, graded, known = self._lookups, self.graded, known or {}
         for result in events:
@@ -101,12 +105,12 @@ class EvidenceCount:
         self._mapped |= other._mapped
 
     def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]]) -> None:
-        """Add counts of another part."""
+        """Add the counts of another part."""
         for tool, grades in graded.items():
             self.graded.setdefault(tool, Counter()).update(grades)
 
     def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
-        """Subtract counts that were added `times` times."""
+        """Subtract counts that were added this many `times`."""
         for tool, grades in graded.items():
             held = self.graded[tool]
             held.subtract({grade: count * times for grade, count in grades.items()})
@@ -123,7 +127,9 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """Return the grade of one result. `observations` are its tool's; None if the pack declares none."""
+    """Return the grade of one result. `observations` are the observations of its tool; None means that the pack
+    declares none.
+    """
     if not result.captured:
         return "uncaptured"
     value = result.value()
@@ -160,7 +166,7 @@ _Z = 1.959963984540054
 
 
 def wilson(hits: int, cases: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval for `hits` in `cases`; 0 to 1 without cases."""
+    """Return Wilson's 95 % interval for `hits` in `cases`, or 0 to 1 if there are no cases."""
     if cases == 0:
         return 0.0, 1.0
     share, square = hits / cases, _Z * _Z
@@ -170,7 +176,7 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """Return `count` of `of` as a rate. Value and interval are None if `of` is 0."""
+    """Return `count` of `of` as a rate. If `of` is 0, the value and the interval are None."""
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
     low, high = wilson(count, of)
@@ -181,7 +187,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
     """Return why the field is unknown although the judged call's agent looked it up and got a result.
 
     A refusal is a readable answer. A look-up without a result showed nothing, unless a result with an unknown id may
-    belong to it.
+    belong to that look-up.
     """
     seen = ledger.seen_by(at, entity, key)
     if seen is not None and seen.is_contradicted(entity.named(field)):
@@ -190,14 +196,14 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         return "not_captured"
     if not ledger.has_answer_about(entity.name):
         return None
-    # Look-ups before the last change do not matter.
+    # Look-ups before the last change are irrelevant.
     changed = ledger.changes.between(entity.name, key, field, -1, at.step, known_at=at.step)
     for record in _asked_for(ledger, entity, key, field, 0 if changed is None else changed):
         delivered = record.delivered
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # A write's result is not a look-up, unless it was not captured.
+        # A write's result does not count as a look-up, unless the result was not captured.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_told(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
@@ -206,7 +212,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the entity has no result but a result with an unknown id follows."""
+    """Whether a look-up of the entity has no result, but is followed by a result with an unknown id."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -217,7 +223,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
-    """Return the answered calls from a step on that may be about the entity, and perhaps others."""
+    """Return the answered calls from a step on that may be about the entity, and perhaps other calls."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -235,19 +241,19 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """Return a tool's results without the entity's key as an argument that may have failed to show the field.
-    Cached.
+    """Return those results of a tool that may have failed to show the field although their arguments do not contain the
+    entity's key. Cached.
     """
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
-        # A late result may belong before others.
+        # A late result may belong before other results.
         found = [record for record in records if _not_told_at_all(ledger, record, entity, field)]
         ledger.suspects[tool, entity.name, field] = (len(records), found)
     return found
 
 
 def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
-    """Return why a result that lists entities shows the field of none."""
+    """Return why a result that lists entities does not show the field of any entity."""
     if record.result is None:
         return None
     if not record.result.captured:
@@ -269,7 +275,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
     thing = ledger.thing(entity.name, key)
     shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
     if shown:
-        # A bare `null` means that the field was requested but not given.
+        # A bare `null` means that the field was requested but not provided.
         may_be_none = field in entity.fields and entity.fields[field].nullable
         is_null = any(value is None for value in shown) and not may_be_none
         return "not_told" if is_null else None
@@ -279,7 +285,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
 
 
 def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
-    """Whether a look-up showed the field of its entity, possibly in another spelling."""
+    """Whether a look-up showed the field of its entity, possibly under another spelling of the key."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = way.parts(record.call.arguments)
     thing = ledger.thing(entity.name, key_of([named.get(part) for part in entity.key]))
@@ -287,7 +293,9 @@ def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) 
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up requests the entity by key; None if it lists entities or its arguments are lost."""
+    """Whether a look-up requests the entity by its key. None if the look-up lists entities, or if its arguments are
+    lost.
+    """
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]

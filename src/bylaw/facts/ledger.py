@@ -1,4 +1,4 @@
-"""The ledger: everything asked, answered, said and done in one trajectory.
+"""The ledger, which records everything asked, answered, said and done in one trajectory.
 
 `ShownThings` holds what results have shown. A value in a user message is a claim, not a fact.
 """
@@ -29,16 +29,16 @@ _GAPS = re.compile(r"[\s_-]+")
 
 
 class Claims:
-    """The values that a user's messages state. `said` may grow."""
+    """The values that a user's messages state. More messages may be added to `said`."""
 
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
         self._stating: dict[tuple[str, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """For each set of patterns: the number of searched messages, and the matches as step and text."""
+        """For each set of patterns: the number of messages searched, and the matches, each with step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return step and text of the last message before a step that states the value. UNSEEN stands for any value of
-        the field.
+        """Return the step and the text of the last message before a step that states the value. UNSEEN means any value
+        of the field.
         """
         forms = _stating(field, value)
         if not forms:
@@ -75,7 +75,7 @@ def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], val
 
 
 def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[str]:
-    """Yield the patterns that state the value, with word boundaries around words."""
+    """Yield the patterns that state the value. Words in a pattern must match whole words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     for claimed, phrases in claims:
         if claimed == name:
@@ -115,7 +115,7 @@ def _dates(value: Any) -> Iterator[str]:
 
 
 class MissingResults:
-    """Finds missing results. Events are read only as far as needed."""
+    """Finds calls whose results are missing. Events are read only as far as needed."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -126,12 +126,12 @@ class MissingResults:
         """The step of each call's result, by the call's step."""
         self._turn = -1
         self._open: list[int] = []
-        """Calls of the latest turn without a result."""
+        """Calls of the latest turn that have no result."""
         self._left: list[int] = []
         """Calls of earlier turns that had no result when the next turn began."""
 
     def any_before(self, step: int) -> bool:
-        """Whether a result is missing that the turn at `step` should have seen."""
+        """Whether a result is missing that should have been available to the turn at `step`."""
         self._look(step)
         if self._lost and self._lost[0] < step:
             return True
@@ -159,11 +159,11 @@ class MissingResults:
 
 class Requests(Protocol):
     def keeps(self, at: CallRecord) -> "bool | NoValue":
-        """Whether the request made before a call covers it; UNSEEN if only the user can say."""
+        """Whether the request made before a call covers that call; UNSEEN if only the user can answer this."""
         ...
 
     def objections(self, at: CallRecord) -> Sequence[object]:
-        """Return why the request does not cover a call, as objects that convert to text."""
+        """Return why the request does not cover a call. Each reason is an object that converts to text."""
         ...
 
 
@@ -177,7 +177,9 @@ class Ledger(ShownThings):
     requests: Requests | None = None
     """Returns the allowance of the user's request, if the pack needs it."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
-    """Returns what the user stated before a call, if code cannot read it: a raw value, or UNSEEN."""
+    """Returns, as a raw value, what the user stated before a call that code cannot read. Returns UNSEEN if there is no
+    such statement.
+    """
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
@@ -185,7 +187,7 @@ class Ledger(ShownThings):
         """Values that the host vouches for."""
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
-        """Calls that may change something: of write tools and of undeclared tools."""
+        """Calls that may change something: calls of write tools and of undeclared tools."""
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
         """Steps of unrecorded user messages."""
@@ -193,13 +195,13 @@ class Ledger(ShownThings):
         self.strays: list[int] = []
         """Steps of results whose id matches no call."""
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
-        """For each pattern: the number of searched user messages, and the positions of the matches."""
+        """For each pattern: the number of user messages searched, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """For each tool, entity and field: the number of checked results, and those that may have failed to show the
-        field.
+        """For each tool, entity and field: the number of results checked, and the results that may have failed to show
+        the field.
         """
         self._to_show: dict[int, CallRecord] = {}
-        """Refused calls by step, for which a shield looked up facts that the agent has not seen yet."""
+        """Refused calls, by step, for which a shield made look-ups that the agent has not seen yet."""
 
     @cached_property
     def _missing(self) -> MissingResults:
@@ -219,22 +221,24 @@ class Ledger(ShownThings):
         return len(self._events)
 
     def record(self, call: Call, step: int) -> CallRecord:
-        """Create the record of a call before it is observed."""
+        """Create the record of a call before the call is observed."""
         start = self.turn_start if call.turn == self.turn else step
         return record_of(call, step, start, self.schema.called.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
-        """Add the next event. `made` is the record of a call that was judged first."""
+        """Add the next event. `made` is the record of the call if the event is a call that was already judged."""
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events from `step` on. `made` is the record of the first event if it was judged before."""
+        """Add the next events, starting at `step`. `made` is the record of the first event if that event is a call that
+        was already judged.
+        """
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
         self._events += events
         for event in events:
-            # A failed `isinstance` is slow, and attribute access is fastest if the type is always the same.
+            # `isinstance` is slow if it fails, and attribute access is fastest if the type is always the same.
             if type(event) is Result:
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
@@ -313,7 +317,7 @@ class Ledger(ShownThings):
             made.accepted, made.delivered = False, made.step
 
     def _actions_answered(self, asked: CallRecord, result: Result, step: int) -> None:
-        """Give a call's result to each action that it performs."""
+        """Assign the result of a call to each action that the call performs."""
         for made in asked.actions:
             made.result, made.delivered = result, step
             self.answers.add(made)
@@ -323,7 +327,7 @@ class Ledger(ShownThings):
                 self._showing.setdefault(entity, []).append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record a shield's look-ups for a refused call that the agent got with the refusal."""
+        """Record the look-ups that a shield made for a refused call and that the agent received with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -341,7 +345,7 @@ class Ledger(ShownThings):
         self.changes.answer(made, result, self.finder(made))
 
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
-        """Return the origins of the conversation's values."""
+        """Return an object that finds the origins of the conversation's values."""
         if self._provenance is None:
             actions = self.schema.actions
             pages = actions.pages if actions is not None else None
@@ -354,7 +358,7 @@ class Ledger(ShownThings):
             self._provenance.vouch(context)
 
     def read_ahead(self, result: Result) -> None:
-        """Decode an observed result in advance."""
+        """Decode a result in advance, after it has been observed."""
         if self._provenance is not None:
             self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
@@ -362,13 +366,13 @@ class Ledger(ShownThings):
             self._absorb(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded. False without messages, because the log may not record
-        them.
+        """Whether every user message before a step was recorded. False if there are no messages, because the log may
+        not record messages.
         """
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every message and result before a step is known, so that an absent value is new."""
+        """Whether every message and result before a step is known, so that a value absent from them must be new."""
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
@@ -380,7 +384,7 @@ class Ledger(ShownThings):
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
     def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
-        """Yield the user messages before a step that match a pattern, with steps, latest first."""
+        """Yield, latest first and with their steps, the user messages before a step that match a pattern."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
@@ -398,7 +402,7 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """Count calls of `tool` before `at` with arguments equal to `match` that took effect or were answered."""
+        """Count the calls of `tool` before `at` whose arguments equal `match` and that took effect or were answered."""
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"
@@ -410,7 +414,7 @@ class Ledger(ShownThings):
             if made.call.tool != tool and tool not in made.may_be:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
-            # A call of the same turn counts as done until its result arrives, as it does for staleness.
+            # As for staleness, a call of the same turn counts as done until its result arrives.
             is_pending = is_write and known_at is not None and made.start == at.start
             happened = (
                 (made.accepted if is_write else made.was_answered()) if is_known else True if is_pending else None

@@ -47,7 +47,7 @@ class PathError(BylawError):
 
 
 NOTHING: Final[Any] = object()
-"""The path has no value."""
+"""The path leads to no value."""
 
 
 class PathScope(Struct, frozen=True, gc=False):
@@ -58,11 +58,11 @@ class PathScope(Struct, frozen=True, gc=False):
     args: Mapping[str, Any]
     key: Any = NOTHING
     find: "Finder | None" = None
-    """Reads fields of other entities. Available for writes, not for results."""
+    """Reads fields of other entities. Available for writes, but not for results."""
 
 
 Finder = Callable[[str, Any, str], Any]
-"""Takes entity, key and field; returns the value known at the time, or NOTHING."""
+"""Takes an entity, a key and a field. Returns the value known at the time, or NOTHING."""
 Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {
@@ -75,7 +75,7 @@ _START: dict[str, Getter] = {
 
 
 def compile_path(text: str) -> Getter:
-    """Compile a path to a function that returns its value, a list of values for `*`, or NOTHING."""
+    """Compile a path to a function that returns the value at the path, a list of values for `*`, or NOTHING."""
     if text.startswith("="):
         literal = text[1:]
         return lambda scope: literal
@@ -97,7 +97,7 @@ def compile_path(text: str) -> Getter:
 
 
 def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
-    """Return the values at a path with `*`; NOTHING, not an empty list, if the container is missing."""
+    """Return the values at a path with `*`. If the container is missing, return NOTHING instead of an empty list."""
     first = next(place for place, step in enumerate(steps) if step in (None, "*"))
     wanted = list if steps[first] is None else dict
     held = _walk([(start(scope), scope.key)], steps[:first])
@@ -107,14 +107,14 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
 
 
 def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
-    """Compile a path to a function that returns every item, with its name in an object."""
+    """Compile a path to a function that returns every item and, if the container is an object, the name of the item."""
     root, steps = _parse(text)
     start = _START[root]
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
 def first_name(text: str) -> str | None:
-    """Return the first field of a result or row that a path enters; None if it starts elsewhere."""
+    """Return the first field of a result or row that a path enters; None if the path starts elsewhere."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
@@ -207,27 +207,27 @@ def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[An
 
 
 class Observation(Struct, frozen=True):
-    """One way in which a tool's result shows an entity."""
+    """One way in which the result of a tool shows an entity."""
 
     entity: Entity
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     """For each key field, the paths to try in order."""
     fields: dict[str, Getter]
-    """Fields with their own path."""
+    """The fields that have a path of their own."""
     only: bool
-    """Whether only `fields` are shown."""
+    """Whether only the fields in `fields` are shown."""
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
-    """Used for any text result that matches, even an error. Its named groups are the item."""
+    """Applies to any text result that it matches, even an error. The named groups of the match form the item."""
     absent: Pattern | None = None
-    """A matching text result shows that the entity does not exist."""
+    """If it matches a text result, the entity does not exist."""
     is_whole: bool = False
-    """Whether the record is complete, so that a missing field has its default."""
+    """Whether the record is complete, so that a missing field has its default value."""
     reads: frozenset[str] = frozenset()
     """The fields of a result that the paths read."""
     is_empty: Callable[[PathScope], bool] | None = None
-    """Whether `each` leads to empty lists only, which is an answer."""
+    """Whether `each` leads only to empty lists, which counts as an answer."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -239,7 +239,7 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """Return the raw value of `field` or its default; NOTHING if this result shows neither."""
+        """Return the raw value of `field` or its default; NOTHING if this result shows neither of them."""
         value = self.show_own(field)
         return self.default(field) if value is NOTHING else value
 
@@ -266,7 +266,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def tells_more(self) -> bool:
-        """Whether the result shows more than the key: another field, or that the entity does not exist."""
+        """Whether the result shows more than the key: another field, or the fact that the entity does not exist."""
         if not self.exists:
             return True
         entity = self.observation.entity
@@ -280,7 +280,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the record itself, and not only the call, shows the key or another field. `{}` or a message
+        """Whether the record itself shows the key or another field, rather than only the call. `{}` or a mere message
         does not.
         """
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
@@ -300,7 +300,9 @@ def _is_something(value: Any) -> bool:
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """Return the text that patterns search: a result that is not JSON, or any refusal. None for other data."""
+    """Return the text in which patterns are searched: any refusal, or a result that is not JSON. None for all other
+    data.
+    """
     if isinstance(value, str):
         return value
     return None if is_accepted and result.is_json() else result.text
@@ -341,7 +343,7 @@ _NAMELESS = (Contradicted, list, dict)
 
 
 def _names_a_thing(part: Any) -> bool:
-    """Whether a value can be part of a key: a non-empty text or a number."""
+    """Whether a value can be part of a key, because it is a non-empty text or a number."""
     if part.__class__ is str:
         return bool(part.strip())
     return part is not NOTHING and part is not None and part.__class__ not in _NAMELESS
@@ -353,7 +355,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
         for place in places:
             part = place(scope)
             if part.__class__ in _NAMELESS:
-                # The path gives several values or none, so it does not identify one entity.
+                # The path leads to several values or to none, so it does not identify one entity.
                 return None
             if _names_a_thing(part):
                 parts.append(part)
@@ -365,12 +367,12 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
 
 Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted", "spelt_otherwise"]
 """Why a result shows nothing: it was not recorded, is not data, fits no observation, contains `null`, or contradicts
-another.
+another result.
 """
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Return why a captured result shows nothing of an entity. None if this is a valid answer, such as an empty
+    """Return why a captured result shows nothing of an entity. None if the result is a valid answer, such as an empty
     list.
     """
     text = value if isinstance(value, str) else None
@@ -389,7 +391,7 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether a result contains more than empty lists and records. A search without hits does not."""
+    """Whether a result contains more than empty lists and records. A search without matches contains nothing more."""
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
@@ -403,18 +405,20 @@ class Change(Struct, frozen=True):
     entity: str
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...] | None
-    """The key. None, for all entities of the kind, if the arguments do not name one."""
+    """The key. None, meaning all entities of the kind, if the arguments do not name an entity."""
     fields: frozenset[str] | None
     """The fields. None means all, including existence."""
     misfit: Callable[[PathScope], bool] | None = None
-    """Whether `each` finds a value of another structure. The arguments then do not name the entities."""
+    """Whether `each` finds a value of another structure, in which case the arguments do not name the entities."""
     by_result: bool = False
-    """Whether the result names the entities. Until it arrives, all entities of the kind count."""
+    """Whether the result names the entities. Until the result arrives, the change applies to all entities of the
+    kind.
+    """
     when: Callable[[Mapping[str, Any]], Any] | None = None
-    """Whether anything changes, by arguments and result."""
+    """Whether the write changes anything, given its arguments and its result."""
 
     def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
-        """Whether the change may happen."""
+        """Whether the change may take place."""
         if self.when is None:
             return True
         known: dict[str, Any] = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
@@ -423,7 +427,7 @@ class Change(Struct, frozen=True):
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """Yield the keys of the changed entities; None for all of the kind."""
+        """Yield the keys of the changed entities; None means all entities of the kind."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.misfit is not None and self.misfit(whole)):
             yield None
@@ -443,14 +447,14 @@ class Change(Struct, frozen=True):
 
 
 class PageObservations:
-    """Compiles observations of pages. `paths` has the entities and collects the errors."""
+    """Compiles observations of pages. `paths` contains the entities and collects the errors."""
 
     def __init__(self, paths: Any, terms: PageTerms | None) -> None:
         self._paths = paths
         self.terms = terms or default_pages()
 
     def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
-        """Compile one observation; None if it names no entity."""
+        """Compile one observation; return None if it names no entity."""
         entity: Entity | None = self._paths.entities.get(str(body.as_))
         if entity is None:
             self._paths.no_entity(str(body.as_), *at)
@@ -474,7 +478,7 @@ class PageObservations:
         return Observation(entity, shown, key, fields, only=True)
 
     def shown_by(self, tool: str, observation: Observation) -> Observation:
-        """Return an observation for one tool. A snapshot with arguments shows only part of the page."""
+        """Return an observation for one tool. If a snapshot has arguments, it shows only part of the page."""
         return (
             replace(observation, each=partial(_of_whole_page, observation.each))
             if tool == self.terms.snapshot
@@ -482,7 +486,7 @@ class PageObservations:
         )
 
     def _getter(self, take: Take | None) -> Getter:
-        """Return a function that finds a value on a page, for an item of `ShownOnPage`."""
+        """Return a function that finds a value on a page, starting from an item of `ShownOnPage`."""
 
         def value(scope: PathScope) -> Any:
             if take is None:
@@ -535,13 +539,13 @@ class ShownOnPage:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """Return the items; none if the result shows another page or only part of it."""
+        """Return the items. Return no items if the result shows another page or only part of the page."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
         if isinstance(page, Unreadable) or not page.is_complete:
             return ()
-        # A site may repeat the query, so the pattern must match the whole address.
+        # A site may repeat the query in its address, so the pattern must match the whole address.
         if self._url is None or not self._url.occurs(page.url):
             return ()
         return [((page, element), NOTHING) for element in self._elements(page)]

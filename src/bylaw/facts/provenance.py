@@ -1,7 +1,7 @@
-"""Finds where an argument's value came from.
+"""Finds where the value of an argument came from.
 
-Events are indexed by their runs of letters and digits. A query examines only events with the value's rarest run, and a
-result is decoded only if it contains the value.
+Events are indexed by their runs of letters and digits. A query examines only the events that contain the rarest run of
+the value. A result is decoded only if it contains the value.
 """
 
 import re
@@ -40,7 +40,9 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return the fields that identify a record, normalised. None if no field names an author; then any field may."""
+    """Return the fields that identify a record, normalised. None if no field names an author; then any field may
+    identify the record.
+    """
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -54,12 +56,14 @@ def is_file_name(field: str) -> bool:
 
 
 def is_search(argument: str) -> bool:
-    """Whether an argument of a look-up is a search text and not a name."""
+    """Whether an argument of a look-up is a search text rather than a name."""
     return bool({*_words(argument)} & _SEARCH_ARGUMENTS)
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the user's words are quoted, or name a topic, a title or a field. The words before them decide."""
+    """Whether the user's words quote something, or name a topic, a title or a field. This is determined from the words
+    that precede them.
+    """
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -71,7 +75,9 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value cannot identify another person, such as an account or telephone number."""
+    """Whether a value cannot identify another person. An account or a telephone number, for example, can identify
+    one.
+    """
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 
@@ -82,11 +88,13 @@ def _words(name: str) -> list[str]:
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""The source of a value: the user's words, the host's context, a whole vouched field, another part of a result, or the
-agent.
+"""The source of a value: the user's words, the host's context, a complete field that a tool vouches for, any other part
+of a result, or the agent.
 """
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""Sources by trust, lowest first. A combination of values has the lowest source of its parts."""
+"""Sources by trust, the least trusted first. A combination of values counts as the least trusted source among its
+parts.
+"""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -97,11 +105,13 @@ _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 
 class ValueOrigin(Struct, frozen=True):
-    """The most trusted origin of a value: the user's words, the host, a record, free text, or none."""
+    """The most trusted origin of a value: the user's words, the host, a record or free text. It may also be that no
+    origin was found.
+    """
 
     kind: OriginKind
     step: int | None = None
-    """The step that first showed the value; None for the host or without an origin."""
+    """The step that first showed the value; None if the origin is the host, or if there is no origin."""
     tool: str = ""
     """The tool whose result showed the value."""
 
@@ -110,7 +120,7 @@ NOWHERE = ValueOrigin("nowhere")
 
 
 class Traced(Struct, frozen=True):
-    """The origin of a value, with the evidence that shows whether to trust it."""
+    """The origin of a value, with the evidence for whether it can be trusted."""
 
     source: TracedSource
     how: Way = "exact"
@@ -120,22 +130,22 @@ class Traced(Struct, frozen=True):
     arguments: Mapping[str, Any] = {}
     """The tool's arguments."""
     field: str = ""
-    """The field of the result, or the labelled line of a text in it."""
+    """The field of the result, or the labelled line of a text in the result."""
     is_whole: bool = True
-    """Whether the value is the whole field and not part of a text."""
+    """Whether the value is the whole field rather than part of a text."""
     beside: Mapping[str, str] = {}
     """The other short fields of the record, normalised."""
     pointed: tuple[str, ...] = ()
-    """For content: the names by which the user referred to the source, normalised. These are arguments and neighbouring
-    fields.
+    """For content: the names by which the user referred to the source, normalised. The names are arguments and
+    neighbouring fields.
     """
     parts: tuple[TracedSource, ...] = ()
     """For a derived value: the origins of its parts."""
     number: int = -1
-    """The number of the record in the result; -1 without one."""
+    """The number of the record in the result; -1 if there is no record."""
 
     def record(self) -> dict[str, Any]:
-        """Return the origin as a record for guards."""
+        """Return the origin as a record that guards can read."""
         told = {name: getattr(self, name) for name in ("source", "how", "tool", "field")}
         return {
             **told,
@@ -148,7 +158,7 @@ class Traced(Struct, frozen=True):
 
 
 class Provenance:
-    """Finds the origins of values in one conversation. `events` may grow."""
+    """Finds the origins of values in one conversation. Events may be added to `events`."""
 
     def __init__(
         self,
@@ -159,7 +169,9 @@ class Provenance:
         tools: Mapping[str, Tool] | None = None,
         pages: "PageTerms | None" = None,
     ) -> None:
-        """`pages` tells which tools show browser pages, and which parts of a page may have any author."""
+        """`pages` specifies which tools show browser pages, and which parts of a page may have been written by
+        anyone.
+        """
         self._events = events
         self._pages = pages
         self._instructions = instructions
@@ -168,7 +180,7 @@ class Provenance:
         self._texts = EventTexts(events, self._tools)
         self.text, self.places, self.results = self._texts.text, self._texts.places, self._texts.results
         self._said, self._shown_in = RunIndex(), RunIndex()
-        """The user's messages and the results, by their runs."""
+        """The user's messages and the results, indexed by their runs."""
         self._echoes = Echoes(self._texts, self._shown_in)
         self._own_fields: dict[tuple[int, int], frozenset[str] | None] = {}
         self._answers: dict[int, int] = {}
@@ -196,8 +208,8 @@ class Provenance:
         """Return the most trusted origin of `value` among the events before a step.
 
         The user's words rank first, then the host's, then a whole field of a record, then other content. A value that
-        only repeats a call's own argument is not evidence: in its result, in any result after a write, and in records
-        after a look-up of something that a result had shown.
+        only repeats an argument of a call is not evidence. This applies to the call's own result, to any result after a
+        write, and, for look-ups of something that a result had shown, to later records.
         """
         forms = _forms(value)
         self.index()
@@ -212,14 +224,15 @@ class Provenance:
         for form, way in forms:
             for traced in self.sights(form, before=before):
                 traced = replace(traced, how=way if way != "exact" else traced.how)
-                # A record, then what the user referred to, then a whole value, then the first.
+                # Prefer a record, then the source that the user referred to, then a whole value, then the first value
+                # found.
                 found = traced if found is None or _worth(traced) > _worth(found) else found
                 if found.source == "record":
                     return found
         return found or Traced("agent")
 
     def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
-        """Yield the places in results before a step that show a value independently, in order.
+        """Yield, in order, the places in results before a step that show a value and do not merely repeat it.
 
         With `confirmed`, also yield fields that repeat their call's argument if no result had shown this to the agent.
         """
@@ -253,8 +266,8 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes with a value as an argument, and of later results that showed it, before a
-        step.
+        """Return two lists of steps before a step: those of writes with a value as an argument, and those of later
+        results that showed the value.
         """
         spelling = spell(value)
         if spelling is None:
@@ -264,19 +277,19 @@ class Provenance:
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
 
     def numbers(self, *, before: int) -> list[float]:
-        """Return the numbers said and shown before a step; the latest if there are many."""
+        """Return the numbers said and shown before a step, or only the latest of them if there are many."""
         self.index()
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """Return the steps of calls before a step with a value as an argument, perhaps within a text."""
+        """Return the steps of calls, before a step, that had a value as an argument, perhaps within a text."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield the results before a step that show a value or whose call has it as an argument, in order."""
+        """Yield, in order, the results before a step that show a value, or whose call has the value as an argument."""
         spelling = spell(value)
         if spelling is None:
             return
@@ -298,7 +311,8 @@ class Provenance:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     if "\\" in folded:
-                        # In JSON, the start of a line follows the letter of an escape sequence.
+                        # In JSON, an escape sequence ends in a letter, and the start of a line follows directly after
+                        # it.
                         folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
@@ -341,15 +355,15 @@ class Provenance:
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
         if not is_record and tool is not None and tool.trusts("") and self._pages is not None:
             is_record = self._is_shown_by_page(value, step, name, call)
-        # The result of a refused call is the shield's text and may quote any tool.
+        # The result of a refused call is text from the shield, which may quote any tool.
         is_record = is_record and not (call is not None and call.refused)
-        # The agent can influence the result of a call with an undeclared argument.
+        # The agent can influence the result of a call that has an undeclared argument.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A line inside a field's text is not the field, because its author wrote the line.
+        # A line inside the text of a field is not the field, because the author of the text wrote the line.
         is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
-        # A record counts regardless of its position.
+        # A record counts regardless of where it appears.
         named = [] if is_record else [*self._called_by(step, arguments, place.record, beside, before)]
         pointed = tuple(
             dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
@@ -361,7 +375,7 @@ class Provenance:
         )
 
     def _is_shown_by_page(self, value: str | float, step: int, tool: str, call: Call | None) -> bool:
-        """Whether the site itself shows a value on a page, outside parts that may have any author."""
+        """Whether the site itself shows a value on a page, outside the parts that anyone may have written."""
         from bylaw.actions.page_state import shows_value, text_of
 
         told, terms = self._texts.value(step), self._pages
@@ -370,7 +384,9 @@ class Provenance:
         return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """Return the fields by which the user may refer to a record, normalised; None if any."""
+        """Return the fields by which the user may refer to a record, normalised; None if the user may refer to it by
+        any field.
+        """
         if (step, number) not in self._own_fields:
             tool = self._tools.get(self._texts.tool(step))
             places = self.places(step)
@@ -395,7 +411,7 @@ class Provenance:
                 yield each
 
     def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
-        """Whether the user mentioned a value as belonging to this field. `value` is normalised."""
+        """Whether the user mentioned a value as a value of this field. `value` is normalised."""
         steps = [step for step in range(before) if self._texts.is_users(step)] if _may_point(value) else []
         return any(
             is_spoken_of(words[: found.start()], field)
@@ -405,7 +421,7 @@ class Provenance:
         )
 
 
-# The conversations of a log usually share their system prompt, which is normalised once.
+# The conversations in a log usually share their system prompt, which is therefore normalised only once.
 _fold_long = lru_cache(maxsize=16)(fold_said)
 
 
@@ -442,5 +458,5 @@ def _worth(traced: Traced) -> tuple[bool, int, bool]:
 
 
 def _may_point(value: str) -> bool:
-    """Whether a value is specific enough to refer to a source: not a single letter or a number."""
+    """Whether a value is specific enough to refer to a source. A single letter or a number is not."""
     return 2 < len(value) <= 200 and not value.replace(".", "").replace("-", "").isdigit()

@@ -33,7 +33,7 @@ _MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
 
 
 def number_forms(text: str) -> tuple[str, ...]:
-    """Return the spellings of a number in a field such as `£96.00`, without trailing zeros and currency."""
+    """Return the spellings of a number in a field such as `£96.00`, without trailing zeros or a currency."""
     try:
         return (canonical(float(text)),) if len(text) < 20 else ()
     except ValueError:
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""The maximum length of a single value. Longer ones are texts."""
+"""The maximum length of a single value. Longer values count as texts."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -89,17 +89,17 @@ class Place(Struct, frozen=True, gc=False):
     """A place of a value in a result."""
 
     field: str
-    """The name of the field or of the line; empty for a list item or an unlabelled line."""
+    """The name of the field or line; empty for a list item or a line without a label."""
     top: str
-    """The record's own field, which determines trust. A line of a mail's body belongs to the field `body`. Empty in
-    text without fields.
+    """The field of the record that the value belongs to. This field determines trust: a line in the body of an email
+    belongs to the field `body`. Empty in text without fields.
     """
     record: int
-    """The number of the record; -1 outside records."""
+    """The number of the record; -1 if the place is outside all records."""
     is_whole: bool
     """Whether the value is the whole content."""
     within: tuple[str, ...] = ()
-    """The field names between the record's own field and the value, for nested records."""
+    """The names of the fields between the record's own field and the value, if records are nested."""
     is_line: bool = False
     """Whether the value is a line or item within a field's text, or follows a label there."""
 
@@ -108,14 +108,14 @@ class ResultPlaces:
     """The values of one result, indexed by spelling."""
 
     def __init__(self, content: Any) -> None:
-        """Index `content`, a result's text or decoded data."""
+        """Index `content`, which is the text of a result or decoded data."""
         self.records: list[dict[str, str]] = []
         """The short fields of each record, normalised."""
         self._mappings: list[Mapping[Any, Any]] = []
         self._fields: dict[int, Mapping[str, str]] = {}
         self._whole: dict[str, list[Place]] = {}
         self._texts: list[tuple[Place, str]] = []
-        """Longer texts, normalised, with their places."""
+        """Longer texts, normalised, each with its place."""
         data = parse_result(content) if isinstance(content, str) else content
         self.is_listing = False
         """Whether the result consists of short lines without prose."""
@@ -123,9 +123,9 @@ class ResultPlaces:
             self.is_listing = "\n" in data and all(line.count(" ") < _PROSE_WORDS for line in data.splitlines())
             data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
-        """The number of items: the length of the list, or one."""
+        """The number of items: the length of the list, or 1 if the data is not a list."""
         self._having: Counter[str] = Counter()
-        """The number of records with each field."""
+        """The number of records that have each field."""
         left = _LEAVES
         pending: list[tuple[Any, str, str, int, tuple[str, ...]]] = [(data, "", "", -1, ())]
         while pending and left:
@@ -156,11 +156,11 @@ class ResultPlaces:
                 yield replace(place, is_whole=False)
 
     def beside(self, place: Place) -> Mapping[str, str]:
-        """Return the short fields of a place's record."""
+        """Return the short fields of the record at a place."""
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
-        """Return all fields of a record, even texts and lists, normalised; empty for an unknown number."""
+        """Return all fields of a record, including texts and lists, normalised. Empty if there is no such record."""
         if number < 0:
             return {}
         found = self._fields.get(number)
@@ -170,27 +170,29 @@ class ResultPlaces:
         return found
 
     def names(self, number: int) -> list[str]:
-        """Return the field names of a record as written; empty for an unknown number."""
+        """Return the field names of a record as written. Empty if there is no such record."""
         return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
 
     def told(self, number: int) -> Iterator[str]:
-        """Yield the field values of a record as written, a list's items separately."""
+        """Yield the field values of a record as written. Items of a list are yielded separately."""
         for name, part in self._mappings[number].items():
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
     def written(self, number: int, field: str) -> str:
-        """Return the text of a record's field as written, with line breaks; empty without it."""
+        """Return the text of a record's field as written, with line breaks. Empty if the record does not have the
+        field.
+        """
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
         return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
-        """Yield the whole values, normalised, of one field or of all. An empty name means list items."""
+        """Yield the whole values, normalised, of one field or of all fields. An empty name selects list items."""
         for value, places in self._whole.items():
             if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether several records have a field, and each contains a value in it, alone or in a list."""
+        """Whether several records have a field, and in each of them the field contains a value, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -216,7 +218,7 @@ class ResultPlaces:
 def _rows(text: str) -> list[dict[str, str]]:
     """Return the rows of a text in which every line has the same labels in order, as in `Flight: A, Price: 9`.
 
-    Any additional text makes it an ordinary text and gives no rows.
+    If there is any other text, it counts as ordinary text and has no rows.
     """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
@@ -226,7 +228,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the values of a line, with labels if any: `IBAN: X`, `- X`, `Hotels: A, B`."""
+    """Yield the values of a line, with their labels if there are any: `IBAN: X`, `- X`, `Hotels: A, B`."""
     bare = _BULLET.sub("", line).strip()
     if not bare:
         return
@@ -250,7 +252,7 @@ def _folded(value: Any) -> str:
 
 
 def _folded_all(value: Any) -> str:
-    """Return a value, or all items of a list, normalised."""
+    """Return a value, or all items of a list, in normalised form."""
     if isinstance(value, list):
         return " \n ".join(_folded(part) for part in cast("list[Any]", value) if not isinstance(part, (dict, list)))
     return "" if value is None or isinstance(value, (dict, bool)) else _folded(value)
@@ -260,7 +262,7 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 
 
 class EventTexts:
-    """The texts of messages, results and call arguments. `events` may grow."""
+    """The texts of messages, results and call arguments. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], tools: Mapping[str, Tool]) -> None:
         self._events, self._tools = events, tools
@@ -275,7 +277,7 @@ class EventTexts:
         if text is None:
             text = self._result(step).text
             if "\\u" in text:
-                # JSON may escape other signs than ASCII. 96 is also found in `\u00a396.00`.
+                # JSON may escape non-ASCII characters. 96 must also be found in `\u00a396.00`.
                 text = _ESCAPED.sub(_unescaped, text)
             self._texts[step] = text
         return text
@@ -288,18 +290,18 @@ class EventTexts:
         return found
 
     def data(self, step: int) -> ResultPlaces:
-        """Return the places of values inside a message part's data."""
+        """Return the places of values inside the data of a message part."""
         found = self._data.get(step)
         if found is None:
             found = self._data[step] = ResultPlaces(self._result(step).value())
         return found
 
     def value(self, step: int) -> Any:
-        """Return the result at `step` as data, or as text if it is no data."""
+        """Return the result at `step` as data, or as text if it is not data."""
         return self._result(step).value()
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield the results before a step, with call and text."""
+        """Yield the results before a step, each with its call and its text."""
         for step in range(min(before, len(self._events))):
             if isinstance(event := self._events[step], Result) and event.captured and (call := self.called(step)[0]):
                 yield step, call, self.text(step)
@@ -320,7 +322,7 @@ class EventTexts:
         return event.text
 
     def said(self, step: int) -> str:
-        """Return the message at `step`, normalised. Names keep their underscores."""
+        """Return the message at `step`, normalised. Names retain their underscores."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold_said(self.message(step))
@@ -371,7 +373,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Return data in which keys outside `names` become values, as in `{"jo@x.com": "editor"}`."""
+    """Return data in which all object keys outside `names` become values, as in `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]
@@ -383,7 +385,7 @@ def with_keys(value: Any, names: Collection[str]) -> Any:
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """Yield the traceable values in a call's arguments, each with its path, such as `flights[].date`.
+    """Yield the values in a call's arguments that can be traced, each with its path, such as `flights[].date`.
 
     In running text, only identifiers (addresses, links, codes) are traced.
     """

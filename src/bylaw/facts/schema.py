@@ -35,14 +35,14 @@ class CardFact(Struct, frozen=True):
     """The expression as written in the pack."""
     place: str
     schema: Mapping[str, Any]
-    """How to format the value: `title`, `currency`, `unit`."""
+    """How to format the value, with the keys `title`, `currency` and `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields that the expression reads, as `Entity.field`. With several entities, each attribute name is listed for
-    each of them.
+    """The fields that the expression reads, as `Entity.field`. If it reads several entities, each attribute name is
+    listed for each of these entities.
     """
     unnamed: frozenset[str] = frozenset()
-    """The entities that the expression reads by keys other than the call's arguments."""
+    """The entities that the expression reads by keys that are not arguments of the call."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
@@ -56,34 +56,40 @@ class WorldChange(Struct, frozen=True):
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
-    """For each field: `is`, `plus`, `minus`, `append`, `extend`, `remove` or `remove by field`, and a value."""
+    """For each field: one of `is`, `plus`, `minus`, `append`, `extend`, `remove` and `remove by field`, with a
+    value.
+    """
     delete: bool = False
     when: Expression | None = None
     """Whether the entity changes at all."""
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
     """The new value of each field."""
     is_through: bool = False
-    """Whether another entity names the changed one. If that reference is unknown, any may change."""
+    """Whether the changed entity is named by another entity. If that reference is unknown, any entity of the kind may
+    change.
+    """
 
     def fields(self) -> frozenset[str]:
         """All fields that the write may set."""
         return frozenset((*self.set, *self.to))
 
     def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
-        """Whether an entity with the fields `old` changes; None if unknown."""
+        """Whether an entity with the fields `old` changes; None if this is unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
         return found if isinstance(found, bool) else None
 
     def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
-        """Return the start of the paths for each affected entity."""
+        """Return, for each affected entity, the scope in which paths start."""
         whole = PathScope(args, result, args)
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """Return the affected entity's key. A missing part is NOTHING; None means that any entity may be affected."""
+        """Return the key of the affected entity. A missing part is NOTHING. None means that any entity may be
+        affected.
+        """
         parts = [
             next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
         ]
@@ -93,7 +99,7 @@ class WorldChange(Struct, frozen=True):
 
 
 def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names available to an effect's expression."""
+    """Return the names that an effect's expression can use."""
     return {"args": scope.args, "result": scope.result, "item": scope.item, "old": old}
 
 
@@ -110,7 +116,7 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    """Return the value after an effect; NOTHING if the old value or the operand is unknown."""
+    """Return the value of a field after an effect; NOTHING if the old value or the operand is unknown."""
     if how == "is":
         return value
     if before is NOTHING and field.default is not UNDECLARED:
@@ -156,7 +162,9 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """Return a field's value after a write, from its arguments and, once known, its result; NOTHING if unknown."""
+    """Return the value of a field after a write, based on the arguments and, once known, the result of the write.
+    NOTHING if the value is unknown.
+    """
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -179,7 +187,8 @@ def effect_on(
                 after = effect.to[field.name](names_in(scope, old))
             else:
                 how, value = effect.set[field.name]
-                # A world knows other entities' current values. An agent may have seen them at another time.
+                # A world knows the current values of other entities. An agent may have seen those values at another
+                # time.
                 after = moved(field, current, how, value(PathScope(scope.item, scope.result, scope.args, scope.key)))
             if after is NOTHING:
                 return NOTHING
@@ -187,15 +196,17 @@ def effect_on(
 
 
 class Stored(Struct, frozen=True):
-    """One place of an entity's records: a table, or a path in a document, with a path within each item."""
+    """One place in which an entity's records are stored: a table or a path in a document, with a path within each
+    item.
+    """
 
     observation: Observation
     table: str = ""
     of: str = ""
-    """The path to the item's container, if items need a value from it."""
+    """The path to the container of the item, if items need a value from the container."""
     each: str = ""
     list: str = ""
-    """The field under which items with the same key form a list, if they are not entities themselves."""
+    """The field under which items with the same key form a list, if the items are not entities themselves."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
         """Yield every item, with `$of` set to its container."""
@@ -216,7 +227,7 @@ class ShownResults(Protocol):
     """The results that an agent has been shown."""
 
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return records `{arguments, value, step}` of the calls of `tool` with arguments equal to `match`, oldest
+        """Return records `{arguments, value, step}` for the calls of `tool` whose arguments equal `match`, oldest
         first.
         """
         ...
@@ -236,9 +247,9 @@ class Schema(Struct, frozen=True):
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
-    """Look-up functions by entity and field, used if no observation shows the field."""
+    """Look-up functions by entity and field. They are used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
-    """The places of an entity's records in a database with another structure."""
+    """The places of an entity's records in a database that is structured differently from the entities."""
     called: Mapping[str, Tool] = {}
     """The tools that a call can name, without actions."""
     takes_actions: bool = False
@@ -253,7 +264,7 @@ class Schema(Struct, frozen=True):
     zone: tzinfo | None = None
     """The time zone of all times; None means UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
-    """For each tool, further facts on its cards and in its sentences."""
+    """For each tool, further facts that appear on its cards and in its sentences."""
     actions: "Actions | None" = None
     """The actions that calls of generic tools perform, if any."""
 
@@ -278,14 +289,14 @@ class Schema(Struct, frozen=True):
         return ways
 
     def may_write(self, name: str) -> bool:
-        """Whether calls of a tool may change something, as declared. An action cannot be called."""
+        """Whether calls of a tool may change something, as declared in the pack. An action cannot be called."""
         tool = self.called.get(name)
         has_actions = self.actions is not None and name in self.actions.by_tool
         return tool is None or tool.effect == "write" or has_actions
 
     @property
     def deeds(self) -> Mapping[str, Tool]:
-        """The actions, and the tools without actions."""
+        """Return the actions, and the tools that have no actions."""
         actions = self.actions
         return self.tools if actions is None else {k: v for k, v in self.tools.items() if k not in actions.by_tool}
 
@@ -293,7 +304,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
     def texts(self) -> frozenset[str]:
-        """The arguments that every tool with them declares as text."""
+        """Return the arguments that are declared as text by every tool that has them."""
         declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
         others = {
             name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"

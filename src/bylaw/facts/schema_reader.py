@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class SchemaError(BylawError):
-    """Entities, observations or changes of a pack contradict each other."""
+    """Raised if entities, observations or changes of a pack contradict each other."""
 
     code = "BY404"
 
@@ -65,10 +65,12 @@ class PathReader:
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Compiles an expression from its text and place. This area does not know the guard language."""
+        """Compiles an expression, given its text and its place in the pack. This package does not import the guard
+        language.
+        """
 
     def value(self, path: Any, at: YamlPath) -> Getter:
-        """Compile a path. A value that is not a path is a constant."""
+        """Compile a path. If the value is not a path, it is a constant."""
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
@@ -80,7 +82,7 @@ class PathReader:
             return lambda scope: None
 
     def each(self, path: Any, at: YamlPath) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
-        """Compile a path with stars. It yields items with keys."""
+        """Compile a path with stars. The compiled path yields items with their keys."""
         if path is None:
             return None
         try:
@@ -166,16 +168,16 @@ class PathReader:
         self.faults.append(SchemaError(message, place=self.place(*at), hint=hint, lacks=lacks))
 
     def no_tool(self, tool: str, known: Iterable[str], *at: str | int) -> None:
-        """Record a reference to a tool that tools.yaml lacks."""
+        """Record a reference to a tool that is not declared in tools.yaml."""
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
     def no_entity(self, entity: str, *at: str | int) -> None:
-        """Record a reference to an entity that entities.yaml lacks."""
+        """Record a reference to an entity that is not declared in entities.yaml."""
         known = meant(entity, self.entities)
         self.fault(f"`{entity}` is not an entity", *at, hint=known, lacks=f"entity {entity}")
 
     def no_field(self, entity: Entity, name: str, *at: str | int) -> None:
-        """Record a reference to a field that its entity lacks."""
+        """Record a reference to a field that is not declared in its entity."""
         known = meant(name, entity.fields)
         message = f"`{entity.name}` has no field `{name}`"
         self.fault(message, *at, hint=known, lacks=f"field {entity.name}.{name}")
@@ -203,9 +205,9 @@ class ChangeReader:
             if tool.effects:
                 faults = len(self._paths.faults)
                 told = list(self._implied_by_effects(tool))
-                del self._paths.faults[faults:]  # This is reported when effects are read.
+                del self._paths.faults[faults:]  # This error is reported when the effects are read.
                 return told
-            # An entity without key fields is the only one of its kind, so any write may affect it.
+            # An entity without key fields is the only one of its kind, so any write may affect that entity.
             kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
             return [Change(e.name, None, _argument_key(e), None) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
@@ -230,7 +232,9 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report fields that an effect changes and `changes` omits, because their old values would still count."""
+        """Report fields that an effect changes but `changes` omits, because the old values of such fields would still
+        count.
+        """
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
@@ -383,7 +387,7 @@ class SchemaReader:
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
         for entity in list(self._paths.entities.values()):
-            # A look-up shows its own entity, unless its observations say otherwise.
+            # A look-up shows its own entity, unless the observations of the tool declare otherwise.
             tool = entity.read.tool if entity.read is not None else ""
             if tool in self._tools and tool not in self._file.observations and not self._is_generic(tool):
                 own = WrittenObservation(entity.name, absent=_NOT_THERE)
@@ -403,7 +407,7 @@ class SchemaReader:
         )
 
     def _check_evidence(self, tool: str, bodies: Sequence[WrittenObservation]) -> None:
-        """Refuse observations of results that an agent may have written itself."""
+        """Report an error for observations of results that an agent may have written itself."""
         if self._actions is None:
             return
         from bylaw.actions.evidence import why_no_evidence
@@ -414,12 +418,12 @@ class SchemaReader:
             self._paths.fault(why, "observations", tool, hint=hint)
 
     def _is_generic(self, tool: str) -> bool:
-        """Whether a tool shows pages or its actions' results, and has no record of its own."""
+        """Whether a tool shows pages or the results of its actions, so that it has no record of its own."""
         is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
         return is_browser or any(tool in each.of for each in self._tools.values())
 
     def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
-        """Add what browser pages show, whichever browser tool was called."""
+        """Add what browser pages show, regardless of which browser tool was called."""
         reader = PageObservations(self._paths, self._pages)
         tools = [name for name, tool in self._tools.items() if not tool.of and reader.terms.shows(name)]
         if not tools:
@@ -502,7 +506,9 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Report a look-up by key without declared parameters, probably missing in tools.yaml."""
+        """Report a look-up by key whose parameters are not declared, probably because they are missing in
+        tools.yaml.
+        """
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} looks `{at[1]}` up by them"
         hint = (
@@ -602,7 +608,7 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether a tool shows a complete record. Its own look-up does, a list does not.
+        """Whether a tool shows a complete record. The look-up of the entity shows a complete record, a list does not.
 
         An entity that exists only in the conversation has no look-up.
         """

@@ -1,4 +1,6 @@
-"""The facts that guards read: what the agent has seen, what only the user or the host can say, and what is true."""
+"""The facts that guards read. There are three kinds: what the agent has seen, what only the user or the host can state,
+and what is true.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,9 +49,9 @@ _DIGITS = 6
 
 
 def derive(provenance: Provenance, value: str | float, traced: Traced, *, before: int) -> Traced:
-    """Return the origin of a value assembled from others, if its parts are found; otherwise `traced`.
+    """Return the origin of a value assembled from other values, if its parts are found; otherwise `traced`.
 
-    A sum may match by chance, so it stays the agent's own value, and `parts` lists the candidates.
+    A sum may match by chance, so a sum still counts as the agent's own value, and `parts` lists the candidates.
     """
     if traced.source != "agent":
         return traced
@@ -65,7 +67,7 @@ def derive(provenance: Provenance, value: str | float, traced: Traced, *, before
 
 
 def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
-    """Return the least trusted of the pieces, if all were found."""
+    """Return the least trusted of the pieces, if all pieces were found."""
     worst = min(found, key=lambda each: WORST_FIRST.index(each.source))
     if worst.source == "agent":
         return traced
@@ -86,7 +88,7 @@ def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None
 
 _NONE = Traced("agent")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
-"""A field name. A label may be any text of its author."""
+"""A field name. A label may be any text that its author chose."""
 
 
 class ArgumentOrigin(Struct, frozen=True):
@@ -95,9 +97,9 @@ class ArgumentOrigin(Struct, frozen=True):
     argument: str
     traced: Traced
     written_at: tuple[int, ...] = ()
-    """Steps of earlier writes with this argument."""
+    """Steps of earlier writes that had this argument."""
     shown_again_at: tuple[int, ...] = ()
-    """Steps of results that showed the argument after such a write. This is not evidence."""
+    """Steps of results that showed the argument after such a write. These results are not evidence."""
 
     def record(self) -> dict[str, Any]:
         """Return the origin for an audit's output, without values and quoted words."""
@@ -117,7 +119,8 @@ class ArgumentOrigin(Struct, frozen=True):
 
 
 def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: Any) -> Mapping[str, Any] | NoValue:
-    """Return the origin of a value for guards; for a list or record, that of its least trusted part.
+    """Return the origin of a value in the form that guards read. For a list or record, return the origin of its least
+    trusted part.
 
     Returns UNSEEN if the value was not found and a message or result was not captured.
     """
@@ -134,7 +137,9 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Return the origin of each argument of a call. Its least trusted part decides."""
+    """Return the origin of each argument of a call. For a combined value, the least trusted part determines the
+    origin.
+    """
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -158,7 +163,7 @@ def _parts(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """The facts that a call's agent had seen before the turn of the call."""
+    """The facts that the agent of a call had seen before the turn of the call."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -166,10 +171,12 @@ class SeenFacts:
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
         self._is_asked_more = False
-        """Whether more than facts was read (members, counts, origins), or a malformed fact."""
+        """Whether anything other than a well-formed fact was requested, such as members, counts or origins."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value seen, ABSENT, or UNSEEN if it was never seen or is stale."""
+        """Return the value that the agent saw, or ABSENT. Return UNSEEN if the agent never saw a value or if the value
+        is stale.
+        """
         # Several guards, and later the settlement, read the same facts of one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
@@ -182,7 +189,7 @@ class SeenFacts:
         return found
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return every fact read so far; None if more than facts was read."""
+        """Return every fact requested so far; None if anything other than facts was requested."""
         return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -209,7 +216,9 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return what only the user or the host can say: as code reads it, or else a model."""
+        """Return a value that only the user or the host can state. Code reads the statement if it can; otherwise a
+        model reads it.
+        """
         found = Testimony(self._ledger, self._at, self._context).read(field)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
             return found
@@ -238,8 +247,8 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of an argument's value, for a list of its least trusted part; UNSEEN if the history is
-        incomplete.
+        """Return the origin of an argument's value; for a list, the origin of its least trusted part. UNSEEN if the
+        history is incomplete.
         """
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
@@ -248,29 +257,31 @@ class SeenFacts:
         return origins_of(self._ledger, self._at, self._context)
 
     def objections(self) -> Sequence[str]:
-        """Return why the user's request does not cover the call, in words."""
+        """Explain why the user's request does not cover the call."""
         requests = self._ledger.requests
         return [] if requests is None else [str(each) for each in requests.objections(self._at)]
 
     def requested(self) -> bool | NoValue:
-        """Whether the user's request covers the call; UNSEEN if only the user can say."""
+        """Whether the user's request covers the call; UNSEEN if only the user can answer this."""
         self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield every fact read so far, with its value."""
+        """Yield every fact requested so far, with its value."""
         for asked, answer in self._read.items():
             if len(asked) == 3:
                 entity, key, field = asked
                 yield f"{entity}{list(key)}.{field}", answer
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """Return the sighting behind the answer of `read`."""
+        """Return the sighting that the answer of `read` is based on."""
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the entities whose seen fields equal `match`. Others may exist, unless the entity is complete."""
+        """Return the entities whose seen fields equal `match`. Further entities may exist, unless the entity is
+        declared complete.
+        """
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         is_named = bool(keys and match.keys() >= set(entity.key))
@@ -285,7 +296,9 @@ class SeenFacts:
 def matching(
     keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """Return the entities with fields known to equal `match`, and whether certainly no other matches."""
+    """Return the entities whose fields are known to equal `match`, and whether it is certain that no other entity
+    matches.
+    """
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -302,7 +315,9 @@ def matching(
 
 
 class _Shown(NamedTuple):
-    """The results that a look-up function may search: the agent has seen them, and the field has not changed since."""
+    """The results that a look-up function may search. The agent has seen these results, and the field has not changed
+    since.
+    """
 
     ledger: Ledger
     at: CallRecord
@@ -320,7 +335,7 @@ class _Shown(NamedTuple):
 
 
 class Testimony:
-    """What only the user or the host can say, as of one call. It is the same for every fact source."""
+    """What only the user or the host can state, as of one call. Every source of facts has the same testimony."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -331,7 +346,7 @@ class Testimony:
         """Return the value, or UNSEEN."""
         if field.origin == "context":
             given = self._context.get(field.name)
-            # An empty text is no value. Two empty names are not the same customer.
+            # An empty text does not count as a value. Two empty names do not mean the same customer.
             is_given = field.name in self._context and not (isinstance(given, str) and not given.strip())
             return coerce(field, given) if is_given else UNSEEN
         for saying in field.sayings:
@@ -343,7 +358,7 @@ class Testimony:
         """Values that a later message mentions without plainly stating them."""
         for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
-                # The user may have said otherwise since.
+                # The user may have stated something else since then.
                 return UNSEEN
             meant: list[tuple[Saying, Match]] = []
             read: list[Match] = []
@@ -364,7 +379,7 @@ class Testimony:
                     return UNSEEN
                 saying, match = meant[0]
                 return coerce(field, saying.value) if saying.value is not None else _stated(field, match)
-        # The default counts if the user did not state a value, and all messages were recorded and are clear.
+        # The default applies if the user stated no value and all messages were recorded and are clear.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
 
@@ -387,7 +402,7 @@ def _value(saying: Saying, match: Match) -> Any:
 
 
 def _stated(field: Field, match: Match) -> Any:
-    """Return the value of the matched words. A day may be in words; UNSEEN if it is ambiguous."""
+    """Return the value of the matched words. A day may be given in words; UNSEEN if the day is ambiguous."""
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -395,11 +410,11 @@ def _stated(field: Field, match: Match) -> Any:
 
 
 FOREVER = 1 << 60
-"""A step after every other step."""
+"""A step that is later than every other step."""
 
 
 class _LookedUp:
-    """The facts that a shield itself looked up for one call. They were true just before the turn, and the agent has not
+    """The facts that a shield itself looked up for one call. They were true just before the turn, but the agent has not
     seen them.
     """
 
@@ -418,7 +433,7 @@ class _LookedUp:
         return self._own.keys(entity)
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value looked up; UNSEEN if a call of the turn may have changed it."""
+        """Return the value that was looked up; UNSEEN if a call in the turn may have changed it."""
         if self._own.thing(entity.name, key) is None:
             return UNSEEN
         found = self._seen.read(entity, key, field)
@@ -430,21 +445,23 @@ class _LookedUp:
 
 
 class HindsightFacts:
-    """The ledger, with later results for fields that no write from the judged call on declares changed."""
+    """The facts in the ledger. For fields that no declared write has changed from the judged call on, later results
+    count too.
+    """
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._there: dict[tuple[str, Key], Any] = {}
-        """Results of `_is_there` by entity, because guards read several fields of one entity."""
+        """The results of `_is_there` by entity. Cached, because guards read several fields of one entity."""
         self._seen = SeenFacts(ledger, at, context)
-        """For facts that no database has. What was said and shown before the call is true; an identity confirmed later
-        was not confirmed then.
+        """Source of facts that no database has. What was said and shown before the call is true. If an identity was
+        confirmed only later, it counts as not confirmed at the call.
         """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value as far as the whole trajectory shows it."""
+        """Return the value, as far as the whole trajectory shows it."""
         if field.origin != "system" or entity.origin == "conversation":
             found = self._seen.read(entity, key, field)
             return found if is_known(found) else UNSEEN
@@ -475,7 +492,9 @@ class HindsightFacts:
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
     def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """Return a field's value as shown before the call's turn or later; NOTHING if neither settles it."""
+        """Return the value of a field as shown before the call's turn or later; NOTHING if neither determines the
+        value.
+        """
         shown = thing.shown(field.name)
         known = shown_before(shown, self._at.start)
         if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
@@ -490,7 +509,9 @@ class HindsightFacts:
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Whether the entity exists; None if results contradict each other, NOTHING if no result shows it."""
+        """Return whether the entity exists; None if results contradict each other, NOTHING if no result shows whether
+        it exists.
+        """
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
         if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
             return True
@@ -506,7 +527,7 @@ class HindsightFacts:
         return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None
 
     def _stays_so(self, entity: Entity, key: Key, field: str) -> bool:
-        """Whether no write changes the field from the call on."""
+        """Whether no write changes the field after the call has begun."""
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
@@ -517,13 +538,13 @@ class HindsightFacts:
         return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the entities shown anywhere in the trajectory. Others may exist."""
+        """Return the entities shown anywhere in the trajectory. Further entities may exist."""
         if entity.origin == "conversation":
             return self._seen.members(entity, match)
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        # The conversation decides, even if a world that cannot list entities takes precedence.
+        # Read the fields from the conversation, even if a world that cannot list entities takes precedence.
         keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
@@ -531,11 +552,11 @@ class HindsightFacts:
         return self._ledger.done(tool, match, self._at)
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value, which only the conversation knows."""
+        """Return the origin of a value. Only the conversation can show it."""
         return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
-        """Whether the user's request covers the call, which only the conversation knows."""
+        """Return whether the user's request covers the call. Only the conversation can show it."""
         return self._seen.requested()
 
 

@@ -1,4 +1,4 @@
-"""The values that results have shown of each entity, with the step, the agent and whether they are stale.
+"""The values that results have shown of each entity, with their step, their agent, and whether they are stale.
 
 Two look-ups may contradict each other if neither was made after the other's answer.
 """
@@ -19,7 +19,7 @@ from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""How much earlier, in seconds, a later event's time may be. Clocks differ or are rounded."""
+"""The number of seconds by which the time of a later event may be earlier. Clocks differ, and times may be rounded."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -46,7 +46,7 @@ class SeenThing:
         self.lost: list[tuple[int, int, str]] = []
         """Look-ups of this entity with unreadable answers: the steps of look-up and answer, and the agent."""
         self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
-        """By field: the number of sightings read, whether any contains the field itself, and the values."""
+        """By field: the number of sightings read, whether any of them contains the field itself, and the values."""
 
     def shown(self, field: str) -> list[Shown]:
         """Return every value of the field shown so far, in order of delivery."""
@@ -59,14 +59,14 @@ class SeenThing:
             if value is not NOTHING:
                 is_told = True
             elif is_told or (value := sighting.default(field)) is NOTHING:
-                # A result that omits an earlier value does not reset it to the default.
+                # If a result omits a value that was shown earlier, the value is not reset to the default.
                 continue
             values.append(Shown(as_of, delivered, who, value, time))
         self._fields[field] = (len(self.sightings), is_told, values)
         return values
 
     def lost_since(self, entry: Shown, before: int) -> int:
-        """Count the unreadable answers that the agent got after `entry` was shown and before a step."""
+        """Count the unreadable answers that the agent received after `entry` was shown and before a step."""
         return sum(
             asked > entry.as_of and entry.delivered < delivered < before and who == entry.agent
             for asked, delivered, who in self.lost
@@ -76,25 +76,25 @@ class SeenThing:
 class ShownThings:
     """Everything that results have shown in one trajectory, by entity.
 
-    A result is decoded once, when a guard asks for an entity that it may show. Every question is asked as of a step, so
+    A result is decoded once, when a guard asks for an entity that it may show. Every query is made as of a step, so
     that later events never change the answer for a judged call.
     """
 
     _looked_for_times = 0
-    """The number of events that were searched for times."""
+    """The number of events that were searched for a time."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.changes = Changes(schema)
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
-        """By entity: the number of its results that were checked, and the calls with an unreadable one."""
+        """By entity: the number of results checked for the entity, and the calls whose result is unreadable."""
         self._showing: dict[str, list[CallRecord]] = {}
         """By entity: the calls with results that may show it, in the order of the results."""
         self._absorbed: dict[str, int] = {}
-        """By entity: the number of these calls that were read."""
+        """By entity: the number of calls in `_showing` whose results were read."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
-        """The steps with a time, and that time."""
+        """The steps that have a time, each with that time."""
         self._events: list[Event] = []
 
     def has_answer_about(self, entity: str) -> bool:
@@ -130,7 +130,7 @@ class ShownThings:
         return self._things.get(entity.name, {})
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
-        """Return the keys of an entity that the judged call's agent had seen before its turn."""
+        """Return the keys of those entities that the agent of the judged call had seen before its turn."""
         self._absorb(entity.name)
         return [
             key
@@ -139,7 +139,7 @@ class ShownThings:
         ]
 
     def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
-        """Return one entity as the judged call's agent sees it; None if no result has shown it."""
+        """Return one entity as the agent of the judged call sees it; None if no result has shown the entity."""
         thing = self.thing(entity.name, key)
         return VisibleThing(self, thing, entity, key, at) if thing is not None else None
 
@@ -154,7 +154,7 @@ class ShownThings:
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown and is now too old, or exactly one later look-up was unreadable."""
+        """Whether a fact was shown but is now too old, or exactly one later look-up of it was unreadable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -163,7 +163,7 @@ class ShownThings:
         return is_old or thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
-        """Whether a value may be too old for a call. Without any times so far, nothing expires."""
+        """Whether a value may be too old for a call. If there are no times so far, no value expires."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
             if (time := self._events[step].time) is not None:
@@ -182,7 +182,7 @@ class ShownThings:
         return now - since > seconds or now < max(latest, since) - SKEW
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
-        """Whether all results that may have shown the entity to the judged call's agent were readable."""
+        """Whether all results that may have shown the entity to the agent of the judged call were readable."""
         self._absorb(entity.name)
         records = self._showing.get(entity.name, [])
         seen, lost = self._unreadable.get(entity.name, (0, []))
@@ -231,7 +231,7 @@ class ShownThings:
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
         if made.is_another_view():
-            # With `sandbox` or `as_of`, the agent would choose the facts that its guards see.
+            # With an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
@@ -279,13 +279,15 @@ delivered_at = attrgetter("delivered")
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """Return the values that were looked up concurrently with `entry`, including `entry`."""
+    """Return the values that were looked up concurrently with `entry`, together with `entry`."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
 
 def newest_of(shown: Sequence[Shown]) -> Shown:
-    """Return the value with the latest look-up. A value delivered before that look-up is not newer."""
+    """Return the value with the latest look-up. A value that was delivered before that look-up was made does not count
+    as newer.
+    """
     newest = shown[-1]
     for each in reversed(shown):
         if each.delivered < newest.as_of:
@@ -296,7 +298,9 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """Return the newest value that an agent had seen before a step, and those looked up concurrently with it."""
+    """Return the newest value that an agent had seen before a step, and the values that were looked up concurrently
+    with it.
+    """
     recent: list[Shown] = []
     newest: Shown | None = None
     for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
@@ -310,12 +314,15 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
 
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """Return the value if all are equal, or else `OneOf` them; UNSEEN if one is a bare `null`."""
+    """Return the value if all values are equal. Otherwise return `OneOf` the values, or UNSEEN if one of them is a bare
+    `null`.
+    """
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Whether an entity exists, by all that was shown and is still current; None if results contradict each other.
+    """Return whether an entity exists, according to everything that was shown and is still current; None if results
+    contradict each other.
 
     `changed` is the step of the last write that may have changed this; earlier deliveries are ignored. If an entity was
     first absent and later present, it exists, because it may have been created meanwhile. The reverse order without a
@@ -351,14 +358,16 @@ class VisibleThing:
             changed = last(name, key, field, entry.as_of, before, known_at=at.step)
             if changed is None:
                 if thing.lost and thing.lost_since(entry, at.start):
-                    # The agent got a newer answer that is unreadable.
+                    # The agent received a newer answer, which is unreadable.
                     return None
                 return None if fresh_for is not None and self._things.has_expired(fresh_for, entry, at) else entry
             newest = max(newest, changed)
         return None
 
     def is_there(self) -> Any:
-        """Whether the entity exists: None if results contradict each other, NOTHING if no result says."""
+        """Return whether the entity exists: None if results contradict each other, NOTHING if no result shows whether
+        it exists.
+        """
         if self.latest("exists") is None:
             return NOTHING
         at = self._at
@@ -366,7 +375,9 @@ class VisibleThing:
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """Return a field's value by its newest entry and the entries looked up concurrently."""
+        """Return the value of a field, based on its newest entry and on the entries that were looked up
+        concurrently.
+        """
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
@@ -388,17 +399,20 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether a single new look-up would settle a contradiction. It would not if one result contradicts itself."""
+        """Whether a single new look-up would settle a contradiction. A new look-up would not help if one result
+        contradicts itself.
+        """
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
     def pending(self, field: Field, *, is_settled: bool = False) -> Any:
-        """Return the value if the turn's writes leave only one; `OneOf` several; UNSEEN if any is possible.
+        """Return the value if the turn's writes leave only one; `OneOf` the values if they leave several; UNSEEN if any
+        value is possible.
 
-        Call this if the field is unknown for the call but may have been known when its turn began. If all is `settled`,
-        a refused write has changed nothing.
+        Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`,
+        all results are known, and a refused write has changed nothing.
         """
         if self._entity.origin == "conversation":
             return self._made(field)
@@ -414,7 +428,8 @@ class VisibleThing:
         return _one_or_several(possible)
 
     def _shown_beside(self, field: Field, *, is_settled: bool) -> list[Any]:
-        """Return the possible values after the newest look-ups with concurrent writes; empty if any value is possible.
+        """Return the possible values after the newest look-ups, given the writes that ran concurrently. Empty if any
+        value is possible.
 
         Each look-up may have come before or after each of those writes.
         """
@@ -437,7 +452,7 @@ class VisibleThing:
         return possible
 
     def _outcomes(self, writes: Sequence[CallRecord], field: Field, before: Sequence[Any]) -> list[Any]:
-        """Return every value that the field may have after some of these writes; empty if any value is possible."""
+        """Return every value that the field may have after some of these writes. Empty if any value is possible."""
         possible = list(before)
         for write in writes:
             for value in tuple(possible):
@@ -451,7 +466,7 @@ class VisibleThing:
         return possible
 
     def _made(self, field: Field) -> Any:
-        """Return a field's value for an entity that the conversation created, after the writes since."""
+        """For an entity that the conversation created, return the value of a field after all writes since then."""
         things, entity, key, at = self._things, self._entity, self._key, self._at
         shown = things.ever_visible(entity, key, field.name, at)
         there = shown or things.ever_visible(entity, key, "exists", at)
@@ -471,7 +486,9 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return a field's value after a write, by its effects. These are complete for the entities that they name."""
+        """Return the value of a field after a write, according to the effects of the write. For the entities that they
+        name, effects are complete.
+        """
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):
@@ -483,7 +500,7 @@ class VisibleThing:
         return NOTHING if made is NOTHING else coerce(field, made)
 
     def _is_over(self, write: CallRecord) -> bool:
-        """Whether the call's agent had received the write's result, and the write was accepted."""
+        """Whether the write was accepted and the agent of the call had received the result of the write."""
         was_delivered = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
         return was_delivered and write.accepted is True
 

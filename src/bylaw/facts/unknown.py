@@ -1,8 +1,8 @@
-"""Unknown values: expressions over facts, whose comparisons give Unknown booleans.
+"""Unknown values: expressions over facts. Comparing an unknown value yields an Unknown boolean.
 
-An Unknown records its fact or expression, so that the same question gets the same answer along one path. Arithmetic
-with constants on one fact is undone: `now() - r.created_at < hours(24)` asks about `created_at` alone. Any other
-derived value is a separate variable, named by its expression.
+An Unknown records its fact or expression, so that the same question has the same answer along one path. Arithmetic with
+constants on one fact is undone: `now() - r.created_at < hours(24)` is a question about `created_at` alone. Any other
+derived value is a separate variable that is named by its expression.
 """
 
 import hashlib
@@ -43,14 +43,16 @@ TEXT = 500
 
 
 class Stuck(Exception):
-    """A path cannot continue without an Unknown's value. It ends undetermined, never as a failure."""
+    """Raised if a path cannot continue without the value of an Unknown. The path ends undetermined, never as a
+    failure.
+    """
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown
 
 
 class BranchDecider(Protocol):
-    """Decides an Unknown boolean when a branch depends on it."""
+    """Decides the value of an Unknown boolean when a branch depends on it."""
 
     def decide(self, truth: "UnknownBool") -> bool: ...
 
@@ -154,7 +156,7 @@ class Unknown:
 
 
 class UnknownBool(Unknown):
-    """An Unknown boolean: true if the variable lies in the region."""
+    """An Unknown boolean, which is true if the variable lies in the region."""
 
     __slots__ = ("region",)
 
@@ -164,7 +166,9 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Built on demand, because most Unknown booleans are decided and discarded."""
+        """Return the expression. It is built on demand, because most Unknown booleans are decided and then
+        discarded.
+        """
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 
@@ -219,7 +223,9 @@ def length(unknown: Unknown) -> Unknown:
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """Return `one order other`: an Unknown boolean, or a plain one if the value does not matter."""
+    """Return `one order other`: an Unknown boolean, or a plain boolean if the unknown value does not affect the
+    result.
+    """
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -316,7 +322,7 @@ def expression_text(value: Any) -> str:
 
 
 def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
-    """Return the facts that `parts` need, without repeats, in order."""
+    """Return the facts that `parts` need, in order and without duplicates."""
     needs: dict[Fact, Origin] = {}
     for part in parts:
         if isinstance(part, Unknown):
@@ -325,7 +331,9 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
-    """Give an untyped Unknown the type of the value with which it is compared, as a separate variable."""
+    """Give an untyped Unknown the type of the value that it is compared with. The typed Unknown is a separate
+    variable.
+    """
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
@@ -358,8 +366,8 @@ def _plain(one: Unknown) -> Unknown:
     """Return the variable behind an Unknown, without its offset."""
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
-    # A transformed variable may have another type than its base, such as a duration since a time. Only the pairing
-    # matters.
+    # A transformed variable may have another type than its base, such as a duration since a time. Only the combination
+    # of types matters.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain
 
@@ -380,5 +388,7 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
 
 
 def _short(text: str) -> str:
-    """Return an expression, or its digest if it is long, because expressions can double at every step."""
+    """Return an expression, or a digest of the expression if it is long, because expressions can double in length at
+    every step.
+    """
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

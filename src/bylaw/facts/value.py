@@ -1,7 +1,7 @@
 """Converts raw values from tools and databases to the types of fields.
 
 Amounts of money are read as systems write them: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount keeps its
-currency. An amount without a currency matches any.
+currency. An amount without a currency matches an amount in any currency.
 """
 
 import math
@@ -32,11 +32,11 @@ A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CH
 """
 _SIGNS = {
     **{sign: code for sign, _, code in (pair.partition("=") for pair in _SYMBOLS.split())},
-    # Signs shared by several currencies. Each counts as a separate currency and matches no code.
+    # Signs that several currencies share. Each sign counts as a currency of its own and matches no currency code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
-"""Texts for a currency, apart from single characters."""
+"""Currencies as written in texts, except for single characters."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
 """Currencies with three decimal places. In these, `1,234` may be a thousand or a little more than one."""
 _BLANK = " \u00a0\u202f"
@@ -78,7 +78,7 @@ class Amount(Decimal):
 
 
 def amount_in(figures: Decimal, currency: str | None) -> Decimal:
-    """Return an amount in a currency, or without one."""
+    """Return an amount, with or without a currency."""
     if currency is None:
         return figures
     amount = Amount(figures)
@@ -91,7 +91,7 @@ def currency_of(value: Any) -> str | None:
 
 
 def shared_currency(one: Any, other: Any) -> str | None:
-    """Return the common currency of two amounts. Raises ValueError if they differ."""
+    """Return the currency that two amounts share. Raises ValueError if the currencies differ."""
     mine, theirs = currency_of(one), currency_of(other)
     if mine is not None and theirs is not None and mine != theirs:
         raise ValueError(f"cannot combine amounts in {mine} and {theirs}; convert one of them first")
@@ -118,8 +118,8 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount in an untyped text if it certainly is one. Ids also have letters before digits (`R2`,
-    `TOP 5`).
+    """Return the amount in an untyped text if the text certainly is an amount. Ids may also consist of letters before
+    digits (`R2`, `TOP 5`).
     """
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
@@ -144,7 +144,8 @@ def _plain(figures: str, currency: str) -> str | None:
 def written_number(text: str, what: str = "a number") -> str:
     """Return a number without thousands separators. Raises ValueError unless the number is unambiguous.
 
-    `20,00` is twenty or two thousand, depending on the country. `4_0` and full-width digits are numbers only in Python.
+    `20,00` means twenty or two thousand, depending on the country. `4_0` and full-width digits are numbers only in
+    Python.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -157,8 +158,8 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""The maximum number of digits before or after the decimal point. Exact arithmetic on `1e-999999999` would never
-end.
+"""The maximum number of digits before or after the decimal point. Without a limit, exact arithmetic on `1e-999999999`
+would never finish.
 """
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
@@ -167,11 +168,11 @@ _SHORT = 64
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-"""Characters that count as letters or marks but are invisible."""
+"""Characters that Unicode classifies as letters or marks although they are invisible."""
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """Convert `raw` to the field's type. Raises ValueError if it does not fit.
+    """Convert `raw` to the field's type. Raises ValueError if `raw` does not fit the type.
 
     `null` becomes None if the field is nullable, and UNSEEN otherwise.
     """
@@ -189,7 +190,9 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """Return the value if all agree, or else `OneOf` them; UNSEEN if one is unknown."""
+    """Return the value if all values agree. Otherwise return `OneOf` the values, or UNSEEN if one of them is
+    unknown.
+    """
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -200,7 +203,7 @@ def one_of(field: Field, raw: Iterable[Any]) -> Any:
 
 
 def key_of(parts: Sequence[Any]) -> Key:
-    """Normalise a key to texts, whatever types a guard or log used."""
+    """Normalise a key to texts, regardless of the types that a guard or log used."""
     for part in parts:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
@@ -209,20 +212,22 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key so that two keys are equal if a tool may treat them as the same. Different results certainly mean
-    different entities.
+    """Normalise a key so that two keys are equal if a tool may treat them as the same. If the results differ, the keys
+    certainly name different entities.
     """
     return tuple(map(loose, key))
 
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """Normalise a key with `alike`: a change to `AC-22` or `1e1` may also be one to `AC22` or `10`."""
+    """Normalise a key with `alike`. A change to `AC-22` or `1e1`, for example, may also be a change to `AC22` or
+    `10`.
+    """
     return tuple(map(alike, key))
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are the same, compared like keys; None if this depends on the tool."""
+    """Whether two arguments are the same when compared like keys; None if this depends on the tool."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -271,8 +276,8 @@ def alike(value: Any) -> Any:
     """Return a normal form shared by all values that a tool may treat as equal.
 
     This ignores case, spaces, punctuation, currency signs and missing values. Numbers compare by value, even as text
-    with thousands separators. It equates more values than key comparison does (`1e2` is 100), so use it only to refuse,
-    never to allow.
+    with thousands separators. `alike` treats more values as equal than key comparison does (`1e2` is 100), so use it
+    only to refuse a call, never to allow one.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -293,7 +298,7 @@ _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})"
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """Normalise one text for `alike`. Cached, because conversations repeat few values."""
+    """Normalise one text for `alike`. Cached, because a conversation contains few different values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
@@ -309,7 +314,7 @@ def _alike(written: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """Return the plain digits of a number with any separators; other texts unchanged."""
+    """Return the plain digits of a number with any separators. Return any other text unchanged."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):

@@ -1,4 +1,4 @@
-"""Variables: their types, the values that are still possible for them, and how both are displayed.
+"""Variables: their types, the values that are still possible for them, and how types and values are displayed.
 
 A variable has one value per path. Its possible values are a set of words or a set of spans on a number line.
 """
@@ -32,7 +32,7 @@ Number = int | float | Fraction
 
 
 class Words(Struct, frozen=True, gc=False):
-    """Finitely many values, or all but finitely many."""
+    """Finitely many values, or all values except finitely many."""
 
     values: frozenset[Any]
     all_but: bool = False
@@ -102,7 +102,7 @@ class Spans(Struct, frozen=True, gc=False):
 ValueSet = Words | Spans
 
 _KEPT = 4096
-"""The cache size. Guards ask the same questions about one call after another."""
+"""The cache size. Guards ask the same questions about several calls in a row."""
 SMALL = 16
 """Larger sets are not cached, because a call may list thousands of values."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
@@ -113,13 +113,13 @@ EITHER = Words(frozenset((True, False)))
 
 @lru_cache(maxsize=_KEPT)
 def word(value: str, all_but: bool) -> Words:
-    """Return the set of one text, or of all others."""
+    """Return the set that contains only one text, or with `all_but` the set of all other texts."""
     return Words(frozenset((value,)), all_but)
 
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Return the set where `x order at` holds. `step` is the distance between possible values; None if they are
+    """Return the set where `x order at` is true. `step` is the distance between possible values; None if the values are
     dense.
     """
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
@@ -140,7 +140,7 @@ def span_of(order: Order, at: Number, step: int | None) -> Spans:
 
 
 def points(places: Iterable[Number], step: int | None) -> Spans:
-    """Return the set where `x in places` holds."""
+    """Return the set where `x in places` is true."""
     spans = {span for place in places for span in span_of("==", place, step).spans}
     return Spans(tuple(sorted(spans)))
 
@@ -149,7 +149,9 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those in the region and the rest. Say also whether all are certainly in it."""
+    """Split the possible values into those in the region and the rest. Also return whether all of them are certainly in
+    the region.
+    """
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -208,10 +210,10 @@ class Variable(NamedTuple):
     universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
-    """The unknown facts in the order met."""
+    """The unknown facts, in the order in which they were met."""
     kind: str
     thing: tuple[str, Any] | None = None
-    """For `exists`: the entity in question."""
+    """For `exists`: the entity whose existence is in question."""
 
 
 @lru_cache(maxsize=_KEPT)
@@ -224,7 +226,7 @@ ANY_TEXT = Words(frozenset(), True)
 
 
 def name_of_fact(entity: str, key: Any, field: str) -> str:
-    """Return a fact's name as a variable. Keys are written so that `1` and `"1"` differ."""
+    """Return the name of a fact as a variable. Keys are written so that `1` and `"1"` differ."""
     if key == ():
         return f"{entity}.{field}"
     if key.__class__ is tuple and len(key) == 1:
@@ -234,7 +236,9 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """Return the position of a known value on its line. A float counts as the decimal it prints as."""
+    """Return the position of a known value on its line. A float has the position of the decimal number that Python
+    prints for it.
+    """
     match value:
         case int():
             return value
@@ -307,11 +311,11 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""Types that a text may look like, with the built-in that converts it."""
+"""Types that a text may look like, each with the built-in that converts the text to it."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Return why values of two types cannot be compared; empty if they can."""
+    """Return why values of two types cannot be compared. Empty if they can be compared."""
     kind = other if one == "text" else one
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
@@ -320,7 +324,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether adding `value` is exact. Floats round."""
+    """Whether adding `value` is exact. Adding a float may round."""
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
@@ -343,7 +347,7 @@ def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
 
 
 def result_kind(name: str, one: ValueKind, other: ValueKind) -> ValueKind:
-    """Return the type of a sum or difference. Raises TypeError if it is undefined."""
+    """Return the type of a sum or a difference. Raises TypeError if the operation is undefined."""
     if "any" in (one, other):
         return "any"
     found = _RESULTS.get((name, one, other))

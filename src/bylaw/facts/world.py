@@ -25,18 +25,21 @@ class World(Protocol):
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """Return an entity's current raw field values, or ABSENT or UNSEEN.
 
-        A field that is UNSEEN was changed to an unknown value. A missing field has its default, if any.
+        A field that is UNSEEN was changed to an unknown value. If a field is missing, its default applies, if there is
+        one.
         """
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return the keys of all entities whose typed fields equal `match`; None if the world cannot list them."""
+        """Return the keys of all entities whose typed fields equal `match`; None if the world cannot list its
+        entities.
+        """
         ...
 
     def apply(self, call: Call, result: Result | None) -> None: ...
 
     def unsettle(self, call: Call) -> None:
-        """Forget everything that a call would have changed, because its effect is unknown."""
+        """Forget the values of everything that a call may have changed, because the effect of the call is unknown."""
         ...
 
 
@@ -47,8 +50,8 @@ Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 class Snapshot:
     """A world read through a function, combined with the writes of one trajectory.
 
-    A write applies its declared effects. Without these, the values in its result are used, and everything else that it
-    declares as changed becomes unknown.
+    A write applies its declared effects. If no effects are declared, the values in the write's result are used, and
+    everything else that the write declares as changed becomes unknown.
     """
 
     def __init__(self, schema: Schema, reader: Reader, lister: Lister | None = None) -> None:
@@ -57,12 +60,14 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """By entity, the fields that a write may have changed in any record; None for all fields."""
+        """By entity, the fields that a write may have changed in any record; None means all fields."""
         self._blurred: set[tuple[str, Key]] = set()
-        """Writes to a key that no record has. They may have changed a record with a similar key."""
+        """Keys of writes for which there is no record. Such a write may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities for which a write may have created a record, or changed a record that only its lost result names."""
+        """Entities for which a write may have created a record, or may have changed a record that is named only in the
+        lost result of the write.
+        """
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -87,7 +92,7 @@ class Snapshot:
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return all matching entities, including those that the trajectory's writes created or changed."""
+        """Return all matching entities, including those that the writes of the trajectory created or changed."""
         lost = self._forgotten.get(entity, _NONE)
         if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
@@ -102,7 +107,7 @@ class Snapshot:
         return None if None in found.values() else [key for key in keys if found.get(key, True)]
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool | None:
-        """Whether a written entity matches; None if a compared field is no longer known."""
+        """Whether a written entity matches; None if the value of a compared field is no longer known."""
         record = self.record(entity, key)
         if isinstance(record, NoValue):
             return None if record is UNSEEN else False
@@ -122,7 +127,7 @@ class Snapshot:
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
-            # Uncaptured arguments may have named any entity of the kind.
+            # If arguments were not captured, they may have named any entity of the kind.
             for change in self._schema.changes.get(call.tool, ()):
                 self._forget(change.entity, None, change.fields)
             for effect in effects:
@@ -130,7 +135,8 @@ class Snapshot:
             return
         for effect in effects:
             self._affect(effect, call, value)
-        # Effects fully describe the entities that they name. Other entities change as the result shows.
+        # Effects fully describe the changes to the entities that they name. Other entities change as shown in the
+        # result.
         told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
             if change.entity in told:
@@ -145,7 +151,7 @@ class Snapshot:
                         self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
-        """Forget the changes of a write, because it may or may not have run."""
+        """Forget the values that a write may have changed, because it is unknown whether the write ran."""
         tool = self._schema.tools.get(call.tool)
         if tool is None or tool.is_unsaid or call.fault:
             self.apply(call, None)
@@ -155,7 +161,7 @@ class Snapshot:
             fields = None if effect.delete else effect.fields()
             scopes = effect.scopes(call.arguments, NOTHING, self._find)
             if not scopes:
-                # The items may come from the result.
+                # The items may be taken from the result.
                 self._lose(effect.entity, None, fields)
             for scope in scopes:
                 key = effect.key_in(scope)
@@ -180,14 +186,14 @@ class Snapshot:
         self._forget(entity, key, fields)
 
     def _note_undeclared(self, call: UndeclaredCall) -> None:
-        """Forget every entity in the arguments of a call without declared changes."""
+        """Forget every entity that is named in the arguments of a call without declared changes."""
         self._undeclared.append(call)
         for laid in self._overlay:
             if call.may_touch(laid[1]):
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
-        """Record a write to a key that no record has. A record with a similar key may be meant."""
+        """Record a write to a key for which there is no record. The key may mean a record with a similar key."""
         if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)
@@ -226,7 +232,7 @@ class Snapshot:
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
     def _find(self, entity: str, key: Key, field: str) -> Any:
-        """Return a field of another entity, such as the start of the slot to which an appointment moves."""
+        """Return a field of another entity, such as the start of the slot to which an appointment is moved."""
         record = self.record(entity, key)
         value = UNSEEN if isinstance(record, NoValue) else record.get(field, UNSEEN)
         return NOTHING if value is UNSEEN else value

@@ -1,4 +1,4 @@
-"""The YAML structure of entities.yaml; `schema_reader` compiles it."""
+"""The YAML structure of entities.yaml, which `schema_reader` compiles."""
 
 from typing import Any, TypeVar, cast
 
@@ -9,7 +9,7 @@ from bylaw.policy.tool import WrittenElement
 from bylaw.policy.yaml import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
-"""The place of a key, or a place for each key field."""
+"""The place of a key, or one place for each key field."""
 
 
 class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,7 +43,7 @@ FieldBody = Scalar | list[Scalar] | WrittenField | None
 
 
 class WrittenRead(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tool that looks up an entity, with the key field for each argument."""
+    """The tool that looks up an entity. Each argument has a key field."""
 
     tool: Scalar = ""
     arguments: dict[str, Scalar] = {}
@@ -102,7 +102,7 @@ class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
     """A pattern for the page's address without its query."""
     as_: Scalar = field(name="as", default="")
     each: Scalar = ""
-    """The role of the elements that show one entity each; empty if the whole page shows one."""
+    """The role of the elements that each show one entity. Empty if the whole page shows one entity."""
     within: WrittenElement | None = None
     key: dict[str, Scalar] = {}
     fields: dict[str, Scalar] = {}
