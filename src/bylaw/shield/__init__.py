@@ -1,4 +1,6 @@
-"""Decisions on live agents' calls: allow, deny, look this up first, ask. Start at `shield`, then `decision`."""
+"""Decides the calls of live agents: allow the call, deny it, require a look-up first, or ask. Start at `shield`, then
+`decision`.
+"""
 
 from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.shield.decision import Decision, Ground, LookUp, Question

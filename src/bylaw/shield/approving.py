@@ -1,11 +1,11 @@
 """Tracks the approvals requested in one conversation and applies the reviewers' answers to later decisions.
 
-An approval covers one exact call on the facts at that time. It is used once and never lifts a denial. A rejection
-covers every spelling of the call that a tool may treat as the same. The rejection lasts as long as the policies object
-for the same reasons on the same facts.
+An approval covers one exact call with the facts at the time of the approval. An approval can be used once and never
+lifts a denial. A rejection covers every spelling of the call that a tool may treat as the same. The rejection lasts as
+long as the policies object for the same reasons on the same facts.
 
-A caller that keeps the history itself opens a new conversation with every request. Its approvals are found again by
-call, facts and principal, if the new history continues the earlier one.
+A caller that keeps the history itself opens a new conversation with every request. The approvals of such a caller are
+found again by call, facts and principal, if the new history continues the earlier one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call
 
 AGAIN = 1000
-"""How many approvals of one call may be requested on the same facts."""
+"""The number of approvals of one call that may be requested on the same facts."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
 """Why an approval expired: nobody answered in time, nobody used it in time, its facts changed, the conversation passed
 to another principal, or the call ran on another approval.
@@ -39,7 +39,7 @@ class ApprovalRuling(Struct, frozen=True):
 
     grounds: Sequence[Ground]
     approval: str = ""
-    """The id of the approval that the call waits for, or that lets the call run."""
+    """The id of the approval that the call waits for, or of the approval that lets the call run."""
     changes: Sequence[Change] = ()
 
 
@@ -56,7 +56,7 @@ class Approvals:
         self.homes: dict[str, str] = {}
         """Maps an approval's id to its conversation, if another conversation requested the approval."""
         self._beside: list[Change] = []
-        """Approved requests that may belong to other conversations of the same principal."""
+        """Approved requests from other conversations of the same principal. They may belong to this conversation."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
@@ -101,7 +101,7 @@ class Approvals:
 
         An approval is used only if `is_ours` says that this conversation requested it. A rejection counts from any
         conversation of the principal. A host may edit a history, so an unused approval may still belong to this
-        conversation. It ends when the call runs on another approval.
+        conversation. Such an approval ends when the call runs on another approval.
         """
         if _is_denied(grounds):
             return ""
@@ -114,7 +114,8 @@ class Approvals:
             if known is None:
                 return name
             if known.status == "rejected":
-                # An earlier approval could become valid again if this time were shorter than its lifetime.
+                # If this time were shorter than the lifetime of an approval, an earlier approval could become valid
+                # again.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
@@ -189,7 +190,7 @@ class Approvals:
         *,
         ran_out: bool,
     ) -> ApprovalRuling:
-        """Apply the answer to an earlier request for the same call on the same facts, if there is one."""
+        """If there is an earlier request for the same call on the same facts, apply the answer to it."""
         if found is None or found.facts != facts:
             return ruling
         last = self._last[found.approval]
@@ -201,7 +202,7 @@ class Approvals:
             used = [Change(found.approval, "used"), *self._ended_with(found)] if is_used else []
             return ApprovalRuling(lifted, found.approval, [*ruling.changes, *used])
         if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
-            # A second attempt at the call requests a new approval.
+            # If the agent makes the call again, a new approval is requested.
             no = "no reviewer answered in time. To ask again, make the call again"
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
@@ -219,12 +220,12 @@ class Approvals:
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
         """Return a rejection of the call, of another spelling, or of one of its actions.
 
-        The rejection counts only while the policies object for the same reasons. Another spelling's reasons are not
-        compared, because they may name other things.
+        The rejection counts only while the policies object for the same reasons. The reasons against another spelling
+        are not compared, because they may name other things.
         """
         rejected = [each for each in self._requests.values() if self._last[each.approval].status == "rejected"]
         for each in rejected:
-            # Earlier versions did not record the reasons; their rejections still count.
+            # Earlier versions did not record the reasons. Rejections from these versions still count.
             is_same = each.call == call and each.apart in ("", apart)
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
             is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
@@ -246,7 +247,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether questions alone stop a call, and a reviewer must answer at least one of them."""
+    """Whether nothing but questions stops a call, and a reviewer must answer at least one of these questions."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 
@@ -262,7 +263,7 @@ def _is_for_user(ground: Ground) -> bool:
 
 
 def lift(ground: Ground, by: str) -> Ground:
-    """Change a ground after a reviewer's approval. Questions for the user stay unanswered."""
+    """Change a ground after a reviewer's approval. Questions for the user remain unanswered."""
     if ground.posture != "enforce" or not _is_for_person(ground):
         return ground
     left = tuple(each for each in ground.questions if each.whom == "user")
@@ -273,12 +274,12 @@ def lift(ground: Ground, by: str) -> Ground:
 
 
 def rests_on(ground: Ground, by: str) -> bool:
-    """Whether the approval by `by` lifted a ground."""
+    """Whether a ground was lifted by the approval of `by`."""
     return lifted_by(ground) == by
 
 
 def lifted_by(ground: Ground) -> str:
-    """Return the reviewer who approved a ground; empty if nobody approved it."""
+    """Return the reviewer who approved a ground; empty if no reviewer approved it."""
     if ground.answer != "allow":
         return ""
     said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))
@@ -299,8 +300,8 @@ def question(grounds: Iterable[Ground]) -> str:
 def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
     """Return the facts that a decision depends on: every fact read with its value, and every undecided ground.
 
-    The user's pending confirmation is left out, so that an approval counts whether the user answers before or after the
-    reviewer. It is included if a reviewer may stand in for the user.
+    The user's pending confirmation is left out, so that an approval counts regardless of whether the user answers
+    before or after the reviewer. If a reviewer may stand in for the user, the pending confirmation is included.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(

@@ -25,7 +25,9 @@ Place = tuple[str, int, int]
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """One version's decision before the call and its verdict afterwards. Both are None if no policy binds the call."""
+    """One version's decision before the call and its verdict after the call. Both are None if no policy binds the
+    call.
+    """
 
     decision: Answer | None
     verdict: Verdict | None
@@ -42,7 +44,7 @@ class CallOutcome(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """A policy's answers on one call, if the two versions differ."""
+    """The answers of both versions of a policy on one call, if they differ."""
 
     policy: str
     conversation: str
@@ -70,15 +72,15 @@ class Backtest(Struct, frozen=True):
     changed_calls: int
     """Calls whose overall decision differs."""
     now_stopped: int
-    """Calls the old version allows and the new one stops."""
+    """Calls that the old version allows and the new version stops."""
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """Calls under a limit that lack a time, so that the limit cannot be checked."""
+    """Calls under a limit that have no time, so that the limit cannot be checked."""
 
 
 class Replayed(Struct):
-    """One version's result for a recorded call. Without a verdict, only a limit binds the call."""
+    """The result of one version for a recorded call. If there is no verdict, only a limit binds the call."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
@@ -86,7 +88,7 @@ class Replayed(Struct):
 
     @property
     def whole(self) -> CallOutcome:
-        """Return the overall outcome; a call that no policy binds would have run."""
+        """Return the overall outcome. A call that no policy binds counts as having run."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
@@ -102,7 +104,8 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """Decide and judge every recorded call of the agent, by step, using only what came before it.
+    """Decide and judge every recorded call of the agent, using only the events before the call. Return the results by
+    step.
 
     The calls are replayed as recorded, even after a call that the shield would have stopped.
     """
@@ -119,12 +122,12 @@ def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, 
 
 
 def _lifted(ground: Ground, approved: Approved | None) -> Ground:
-    """Return the ground after the recorded approval of this call."""
+    """Return the ground as it is after the recorded approval of this call."""
     return ground if approved is None or ground.policy not in approved.policies else lift(ground, approved.by)
 
 
 class _Version:
-    """One version of the pack with its results for all conversations."""
+    """One version of the pack and its results for all conversations."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -143,7 +146,7 @@ class _Version:
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """Return the calls that a limit stops. The flag is False for a call without a known person."""
+        """Return the calls that a limit stops. The flag is False if the person of the call is unknown."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
@@ -186,7 +189,7 @@ def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backte
 def _compare(
     trajectory: Trajectory, step: int, tool: str, both: Sequence[Replayed], counts: Counter[str]
 ) -> Iterator[Changed]:
-    """Return the policies whose decision or verdict on a call differs."""
+    """Return the policies whose decision or verdict on a call differs between the two versions."""
     old, new = both
     before, after = old.whole, new.whole
     counts["calls"] += 1

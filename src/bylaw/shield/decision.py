@@ -1,4 +1,4 @@
-"""Records of a decision and its grounds. All their text comes from the pack's author."""
+"""The records of a decision and of its grounds. All text in them comes from the author of the pack."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -14,14 +14,16 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""Answers by severity. The first of these that any policy gives is the overall answer."""
+"""Answers by severity, the most severe first. The overall answer is the most severe one that any policy gives."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 """Postures, strictest first."""
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call already ran since the user's last message: no (empty), `done` or `perhaps`."""
+"""Whether the same call has already run since the user's last message: empty means no; otherwise `done` or
+`perhaps`.
+"""
 
 Whom = Literal["user", "person"]
 """Who can answer: the user, through the agent, or a reviewer (`person`) responsible for the policy or host."""
@@ -30,7 +32,7 @@ GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "ungua
 
 
 class LookUp(Struct, frozen=True):
-    """A look-up that would show a missing fact, with its arguments."""
+    """A look-up, with its arguments, that would show a missing fact."""
 
     tool: str
     arguments: dict[str, Any]
@@ -39,7 +41,7 @@ class LookUp(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """A question that no look-up answers."""
+    """A question that no look-up can answer."""
 
     fact: str
     text: str
@@ -47,7 +49,7 @@ class Question(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True):
-    """One policy's answer on a call, with reasons."""
+    """The answer of one policy on a call, with the reasons."""
 
     policy: str
     kind: GroundKind
@@ -59,30 +61,30 @@ class Ground(Struct, frozen=True):
     posture: Posture
     because: str = ""
     citations: tuple[Citation, ...] = ()
-    """The document's sentences behind the policy."""
+    """The sentences of the document that the policy is based on."""
     missing: tuple[str, ...] = ()
-    """Unseen facts that the answer depends on."""
+    """Facts that the answer depends on and that the agent has not seen."""
     look_ups: tuple[LookUp, ...] = ()
-    """Look-ups in the order to make them."""
+    """Look-ups, in the order in which to make them."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Failed look-ups that may be tried again if nobody can be asked."""
+    """Look-ups that failed, and that may be tried again if nobody can be asked."""
     failed: bool = False
-    """Whether the guard failed. `because` then gives the failing line, for the guard's author."""
+    """Whether the guard failed. If it did, `because` contains the failing line, for the author of the guard."""
     for_agent: str = ""
-    """The missing consent or the stop, worded for the agent."""
+    """The missing consent or the stop, in words for the agent."""
     stands_in: bool = False
-    """Whether a reviewer is asked instead of the user, because the host does not report user messages. Their approval
-    is recorded as an override.
+    """Whether a reviewer is asked instead of the user, because the host does not report user messages. The reviewer's
+    approval is recorded as an override.
     """
     is_unheard: bool = False
-    """Whether the ground asks the user although the host would not report the answer."""
+    """Whether the ground asks the user even though the host would not report the user's answer."""
     puts_card: bool = False
     """Whether the user's answer to a card would settle the ground."""
 
 
 class Text:
-    """Text that is composed when it is read."""
+    """Text that is not composed until it is read."""
 
     __slots__ = ("_made", "_make")
 
@@ -103,7 +105,7 @@ class Text:
 
 
 class PerformedAction(Struct, frozen=True):
-    """An action that a call performs, with its values."""
+    """An action that a call performs, with the values for the action."""
 
     name: str
     arguments: dict[str, Any]
@@ -120,18 +122,20 @@ class Decision(Struct, frozen=True):
     allowed: bool
     """Whether the call may run."""
     enforced: Posture
-    """The posture behind `allowed`: the strictest posture among objecting grounds, or `enforce` without objections."""
+    """The posture behind `allowed`: the strictest posture among objecting grounds, or `enforce` if there are no
+    objections.
+    """
     grounds: tuple[Ground, ...] = ()
-    """Grounds of every policy that binds the call, objections first."""
+    """The grounds of every policy that binds the call, with the objections first."""
     unguarded: bool = False
     """Whether the call is a write that no policy binds."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
-    """The message for the reviewer: a `Text`, or a string if read from a log."""
+    """The message for the reviewer. It is a `Text`, or a string if the decision was read from a log."""
     approval: str = ""
-    """The id of the approval that the call waits for, or that lets the call run."""
+    """The id of the approval that the call waits for, or of the approval that lets the call run."""
     seconds: float = 0.0
-    """Time taken to decide, in seconds."""
+    """The time that the decision took, in seconds."""
     model_queries: int = 0
     """The number of model requests since the previous decision."""
     probability: float | None = None
@@ -141,27 +145,27 @@ class Decision(Struct, frozen=True):
     answered: tuple[Answered, ...] = ()
     """A model's answers to predicates since the previous decision, each with the quoted words."""
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups made by the shield. The grounds use their results, except under `resolve: show`: then the agent sees the
-    results and repeats the call.
+    """Look-ups made by the shield. The grounds use the results of these look-ups, except with `resolve: show`: then the
+    agent sees the results and makes the call again.
     """
     evidence: tuple[Ground, ...] = ()
-    """Each policy's answer on what the agent had seen, if `grounds` use further facts."""
+    """Each policy's answer based on what the agent had seen, if `grounds` use further facts."""
     is_over: bool = False
-    """For a repeated request: whether the allowed call has returned a result since. A write is then not allowed
-    again.
+    """For a repeated request: whether the allowed call has returned a result in the meantime. If it has, a write is not
+    allowed again.
     """
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set if this repeats an earlier decision: its call was interrupted or continues."""
+    """Set if this decision repeats an earlier one: the call was interrupted, or it is being resumed."""
     call: str = ""
     """The id of the interrupted or resumed call."""
     card: Card | None = None
-    """The card to show to the user. Confirming the card allows the same call. Either the agent sends the card's text,
-    or the host displays it and reports the answer with `confirm`.
+    """The card to show to the user. If the user confirms the card, the same call is allowed. Either the agent sends the
+    card's text, or the host displays it and reports the answer with `confirm`.
     """
     request: str = ""
     """The digest of the allowance that the call was checked against, if the pack uses requests."""
     earlier: Earlier = ""
-    """For a stopped call: whether the same call ran before."""
+    """For a stopped call: whether the same call has run before."""
     actions: tuple[PerformedAction, ...] = ()
     """The actions that a call of a generic tool performs."""
     granted: tuple[Granted, ...] = ()
@@ -171,17 +175,19 @@ class Decision(Struct, frozen=True):
 
     @property
     def is_put(self) -> bool:
-        """Whether the call is stopped until somebody answers: the user a card, or a reviewer an approval."""
+        """Whether the call is stopped until somebody answers: the user answers a card, or a reviewer answers a request
+        for approval.
+        """
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property
     def feedback(self) -> str:
-        """The message for the agent: look-ups, questions or reasons. Empty without an objection outside shadow mode."""
+        """The message for the agent: look-ups, questions or reasons. Empty if no policy objects outside shadow mode."""
         return str(self.to_agent)
 
     @property
     def for_person(self) -> str:
-        """The message for the reviewer: the call and the objections."""
+        """Return the message for the reviewer, which describes the call and the objections."""
         return str(self.to_person)
 
     @property
@@ -200,7 +206,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """Policies for which a reviewer stood in for the user. `approval` says who."""
+        """The policies for which a reviewer stood in for the user. `approval` identifies the reviewer's approval."""
         return tuple(each.policy for each in self.grounds if each.answer == "allow" and each.stands_in)
 
     @property
@@ -216,7 +222,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def retries(self) -> tuple[LookUp, ...]:
-        """Return the failed look-ups that may be tried again, without repeats."""
+        """Return the failed look-ups that may be tried again, each once."""
         return tuple(
             {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
         )
@@ -250,7 +256,7 @@ def gravest(answers: Iterable[Answer]) -> Answer:
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """The overall answer, whether the call runs, and the posture behind that."""
+    """Return the overall answer, whether the call may run, and the posture that determines this."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"

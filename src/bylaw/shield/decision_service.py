@@ -1,7 +1,7 @@
 """Decides the calls of one live conversation, in order.
 
-A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. With a log, a decision
-is valid once the log holds it and all earlier entries.
+A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. If there is a log, a
+decision becomes valid when the log contains the decision and all earlier entries.
 """
 
 import time as clocks
@@ -68,7 +68,7 @@ from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """Mutations to apply and calls to decide. All succeed or none."""
+    """Mutations to apply and calls to decide. Either all of them succeed, or none."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
@@ -76,32 +76,32 @@ class WantedDecisions(Struct, frozen=True):
     named: Named | None = None
     """The request's idempotency key."""
     again: Interruption | Resumption | None = None
-    """Set to get the earlier decision on an interrupted or resumed call."""
+    """Set to request the earlier decision on an interrupted or resumed call."""
     by: str = ""
     """The calling agent, if it did not begin the conversation."""
     context: Mapping[str, Any] | None = None
-    """The host's context; None if unchanged."""
+    """The host's context; None if the context has not changed."""
     is_turn: bool = False
-    """Whether the calls form one turn and are decided with regard to each other."""
+    """Whether the calls form one turn. The decision on each call then takes the other calls into account."""
     places: Sequence[int] | None = None
-    """The positions of the calls to decide; None for all."""
+    """The positions of the calls to decide; None means all calls."""
 
 
 class DecisionService:
-    """The state of one live conversation, and its decisions; for one thread at a time."""
+    """The state of one live conversation, and the decisions in it. Only one thread may use it at a time."""
 
     live: Conversation | None = None
     """The open conversation; None until it is started or read from the log."""
     is_told_whole = False
-    """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
+    """Whether the caller keeps the history and sends the whole history with each request. Each request is then a new
     conversation.
     """
     open_turn: Mutation | None = None
     """The mutation that started the agent's current turn."""
     _answers = _granted = 0
-    """The number of model answers that earlier decisions have reported."""
+    """The number of model answers that earlier decisions have already reported."""
     _recalled: Recalled | None = None
-    """For a caller that keeps the history: the last card shown, or the name for the next card."""
+    """For a caller that keeps the history: the last card shown, or the name to use for the next card."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
@@ -121,12 +121,12 @@ class DecisionService:
         self._before_unwritten = 0
         """The number of logged events before the unwritten mutations."""
         self._marks: dict[int, Decision] = {}
-        """Decisions made here that used more than the agent had seen, by step."""
+        """Decisions made here that used more facts than the agent had seen, by step."""
         self._approvals = Approvals()
 
     @property
     def state(self) -> LiveState:
-        """State from earlier entries that decisions need."""
+        """Return the state that decisions need from earlier entries."""
         return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
@@ -161,8 +161,8 @@ class DecisionService:
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:
-        """Start the conversation without reading the log if the log is unlikely to have it. Return whether this
-        worked.
+        """Start the conversation without reading the log, if the log is unlikely to contain the conversation. Return
+        whether this was done.
         """
         if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
             return False
@@ -170,13 +170,13 @@ class DecisionService:
         return True
 
     def open(self, *, settled: bool = True) -> Conversation:
-        """Return the conversation, started or continued from the log."""
+        """Return the conversation, which is either started or continued from the log."""
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read new entries by others.
+        """Open the conversation and read new entries that others have written.
 
-        Unless `settled`, these entries may not be on disk before `journal.settle` returns.
+        Unless `settled` is set, these entries may not be on disk until `journal.settle` returns.
         """
         if self.journal.stops_are_stale:
             self.journal.read_stops()
@@ -189,7 +189,7 @@ class DecisionService:
             self.open(settled=settled)
 
     def apply(self, mutation: Mutation) -> None:
-        """Apply a mutation, which is written with the next decision."""
+        """Apply a mutation. It is written to the log with the next decision."""
         if self._shield.log is None:
             self._apply_all(self._spoken(mutation))
             return
@@ -216,7 +216,9 @@ class DecisionService:
             mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
-        """Add the principal known here, because another principal may have continued the conversation elsewhere."""
+        """Add the principal that is known here, because another principal may have continued the conversation
+        elsewhere.
+        """
         if self.postures.handover and mutation.is_spoken:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
@@ -224,14 +226,14 @@ class DecisionService:
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
         """Adjust a request to entries that others wrote after the first `known` events.
 
-        Events reported by both then count once. If `known` is 0, the caller cannot have relied on any entry.
+        An event that both report then counts once. If `known` is 0, the caller cannot have relied on any entry.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has unread entries, so that a rejected request may now succeed. If so, everything is read
+        """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
         again.
         """
         if not self.journal.read(after=self.state.length, settled=False):
@@ -248,7 +250,7 @@ class DecisionService:
             raise
 
     def forget(self) -> None:
-        """Discard the state and read the log next time. Unwritten events are lost."""
+        """Discard the state, so that the log is read next time. Unwritten events are lost."""
         if self._shield.log is not None:
             self.live = None
             self.journal.forget()
@@ -273,7 +275,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """Rebuild the conversation from the log. `before` is its first entry at the last reading."""
+        """Rebuild the conversation from the log. `before` is the conversation's first entry as of the last reading."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -295,10 +297,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Apply entries by others. Return False if everything must be read again."""
+        """Apply entries that others have written. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Entries by others come before unwritten mutations.
+            # Entries that others have written come before unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -313,7 +315,7 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Apply unwritten mutations after all entries written elsewhere, which may contain the same events."""
+        """Apply unwritten mutations after all entries written elsewhere. Those entries may contain the same events."""
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
@@ -341,7 +343,7 @@ class DecisionService:
             check_cost()
             return attempt
         except BaseException:
-            # The attempt may be partly applied, but the log has complete attempts only.
+            # The attempt may have been applied only in part, but the log contains only complete attempts.
             self.forget()
             raise
 
@@ -369,7 +371,7 @@ class DecisionService:
         return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
-        """Whether the attempt was written. If another writer was faster, the attempt has no effect."""
+        """Whether the attempt was written. If another writer wrote first, the attempt has no effect."""
         is_accepted = False
         try:
             is_accepted = self.journal.accepts(attempt.drafts, answers)
@@ -386,7 +388,7 @@ class DecisionService:
             del self.unwritten[: attempt.mutations]
             self._before_unwritten = self.state.events
         if not self.unwritten:
-            # Everything is written, so the shield need not remember the session.
+            # Everything is written, so the shield no longer needs to remember the session.
             self._shield.unwritten.pop(id(self), None)
         return True
 
@@ -417,7 +419,8 @@ class DecisionService:
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
-        # Only the log has the answers. Another worker may have reported a result or stopped the call since.
+        # Only the log has the current state. Another worker may have reported a result or stopped the call in the
+        # meantime.
         self.journal.read_stops()
         self.forget()
         self.open()
@@ -426,7 +429,7 @@ class DecisionService:
         return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
 
     def _sent_again(self, decision: Decision, step: int, by: str) -> Repeated:
-        """Return the decision if it is still valid. A call with a result is not made again."""
+        """Return the decision if it is still valid. A call that already has a result must not be made again."""
         if not decision.allowed:
             return decision
         if not has_result(self.open().events, step):
@@ -443,7 +446,7 @@ class DecisionService:
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
-            # The user confirmed this card, which an earlier request of the same history showed.
+            # The user confirmed this card, which was shown by an earlier request with the same history.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
             decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
@@ -453,13 +456,15 @@ class DecisionService:
         attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
-            # The unique id keeps another worker's similar entry from counting as a repeat of this one.
+            # The unique id prevents a similar entry of another worker from counting as a repetition of this entry.
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        """Return the decision on a judged call, the approval changes to write, and the call's uses of limits."""
+        """Return the decision on a judged call, the approval changes to write, and how the call counts towards
+        limits.
+        """
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
@@ -489,7 +494,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
-            # A call that runs under a softer posture was made without look-ups.
+            # If a softer posture lets the call run, the call was made without the results of the look-ups.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -497,9 +502,9 @@ class DecisionService:
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         decision = self._with_model_answers(conversation, judgement, decision)
-        # No other code holds a reference to the decision yet.
+        # No other code has a reference to the decision yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # The approval's question quotes the decision's message for reviewers.
+        # The question in the approval request quotes the decision's message for reviewers.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -519,18 +524,20 @@ class DecisionService:
             or self.lacks
             or (how == "show" and self.is_told_whole)
         ):
-            # A caller that keeps the history would lose results shown with a refusal.
+            # If a caller keeps the history, results that are shown with a refusal would be lost.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
         if how == "show" and gravest([ground.answer for ground in found]) != "deny":
-            # The agent sees the results and makes the call again.
+            # The agent sees the results and then makes the call again.
             return grounds, resolved
         return found, resolved
 
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return objections other than policies: the host's doubts, stops, and other calls of the turn."""
+        """Return the objections that do not come from policies: the host's doubts, stops, and other calls in the
+        turn.
+        """
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -546,7 +553,9 @@ class DecisionService:
         return found
 
     def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
-        """Whether the user declined the call by a button. A history kept by the caller does not show this."""
+        """Whether the user declined the call with a button. If the caller keeps the history, the history does not show
+        this.
+        """
         if judgement.parts:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
         log, made, values = self.journal.log, judgement.made, conversation.session.values
@@ -575,7 +584,7 @@ class DecisionService:
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # Refusals that are written with this decision return their uses.
+        # If a refusal is written with this decision, its call no longer counts towards the limits.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]
@@ -584,10 +593,10 @@ class DecisionService:
     def _rule(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
     ) -> ApprovalRuling:
-        """Apply the reviewers' answers about the call to the grounds."""
+        """Apply the reviewers' answers on the call to the grounds."""
         log = self.journal.log
         if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
-            # No later call could find this approval, so do not request it.
+            # No later call could find this approval, so it is not requested.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
@@ -615,7 +624,8 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """Return the card if the call needs only the user's confirmation, or a confirmation and an approval.
+        """Return the card if the call needs only the user's confirmation, or nothing but the user's confirmation and an
+        approval.
 
         Look-ups and other questions come before the card. A call that cannot be allowed gets no card.
         """
@@ -632,7 +642,7 @@ class DecisionService:
         digest = conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
-        # Each write has one prompt, so a waiting card is not shown again.
+        # Each write has only one prompt, so a card that is still waiting is not shown again.
         card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
@@ -687,8 +697,8 @@ def _decision(
 ) -> Decision:
     """Build the decision on a judged call.
 
-    `shown` are results for the agent. `earlier` tells whether the same call ran before. `failures` counts the unclear
-    answers to its card.
+    `shown` are results for the agent. `earlier` specifies whether the same call ran before. `failures` is the number of
+    unclear answers to the call's card.
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
@@ -701,7 +711,7 @@ def _decision(
         named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
         told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
-        # The text must describe the current facts even if it is composed later.
+        # The text must describe the facts as they are now, even if the text is composed later.
         seen = list(judgement.seen.answers()) if answer == "ask" else ()
         person = Text(lambda: for_person(shown_call, grounds, seen))
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
@@ -712,7 +722,7 @@ def _decision(
 
 
 def untold_by(judgement: Judgement) -> dict[str, Any]:
-    """Return the arguments of a generic call that are no parameters of its actions."""
+    """Return the arguments of a generic call that are not parameters of its actions."""
     return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 
 

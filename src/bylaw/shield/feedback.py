@@ -1,4 +1,6 @@
-"""Composes the message that an agent gets instead of a tool's result: short, in business words, with a next step."""
+"""Composes the message that an agent receives instead of a tool's result. The message is short, uses business terms and
+states a next step.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +13,7 @@ from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""Maximum length of quoted policy sentences, in characters. The first sentence is always quoted in full."""
+"""The maximum length of quoted policy sentences, in characters. The first sentence is always quoted in full."""
 FAULT = "an internal error in the shield"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (
@@ -79,7 +81,7 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The parts of the message. Each part uses its first line whose conditions all hold; `-` negates a condition."""
+"""The parts of the message. Each part uses its first line whose conditions are all true; `-` negates a condition."""
 
 
 def feedback(
@@ -95,10 +97,10 @@ def feedback(
     earlier: Earlier = "",
     failures: int = 0,
 ) -> str:
-    """Return the message for the agent; empty without objections.
+    """Return the message for the agent; empty if there are no objections.
 
-    `card` is the text to show to the user. `shown` are look-ups made for the agent. `earlier` says whether the same
-    call ran before. `failures` counts the unclear answers to the card.
+    `card` is the text to show to the user. `shown` are look-ups made for the agent. `earlier` specifies whether the
+    same call ran before. `failures` is the number of unclear answers to the card.
     """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -110,12 +112,12 @@ def feedback(
     # A card turns a denial into a question. The approval is mentioned after the user's confirmation.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
-    # The user is asked last, and not at all if another policy denies the call.
+    # The user is asked last. If another policy denies the call, the user is not asked at all.
     waiting = {"look_up": ("deny", "look_up", "ask"), "deny": ("look_up", "ask")}.get(stage, ())
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # A denial is final, so questions of other policies are left out.
+    # A denial is final, so questions that other policies ask are left out.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -124,11 +126,12 @@ def feedback(
     needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
     is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
     if is_hopeless:
-        # The user's answer is useless while other questions stay unanswered.
+        # The user's answer is of no use while other questions remain unanswered.
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
-        # Look-ups are useless if the call cannot be checked, or if only an unreachable user could allow the call.
+        # Look-ups are of no use if the call cannot be checked, or if only a user who cannot be reached could allow the
+        # call.
         look_ups = retries = ""
     contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
     texts = {
@@ -166,7 +169,7 @@ def _once(texts: Iterable[str], between: str) -> str:
 
 
 def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
-    """Return a policy's objection in words for the agent."""
+    """Describe the objection of a policy for the agent."""
     rule, because = _rule(pack, ground), ground.because
     match ground.kind:
         case "call":
@@ -185,7 +188,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Hide the guard's line and its author's advice from the agent.
+        # Hide from the agent the guard's line and the advice for the guard's author.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = (
@@ -197,12 +200,12 @@ def _why_guard(ground: Ground) -> str:
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
         return f"only a reviewer can answer this: {asked} "
     is_request = any(each.fact.startswith("request") for each in ground.questions)
-    # Names the values that the request does not cover, or why the request could not be read.
+    # The text names the values that the request does not cover, or explains why the request could not be read.
     return f"{ground.because}. " if is_request else ""
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """Return the document's sentences, or the pack's definition of the policy without a document."""
+    """Return the sentences of the document or, if there is no document, the pack's definition of the policy."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
@@ -210,7 +213,8 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """Return the sentences most similar to the reason, as many as fit, in document order.
+    """Return, in document order, the sentences that are most similar to the reason. As many sentences are returned as
+    fit.
 
     The first sentence alone may be misleading without its exceptions.
     """

@@ -1,7 +1,7 @@
 """Composes the text that a reviewer reads before approving a call.
 
-Values from agents, tools and users may try to mislead. Each is quoted, shortened and kept on one line, so that it
-cannot look like Bylaw's own text.
+Values from agents, tools and users may try to mislead. Each value is quoted, shortened and kept on one line, so that
+the value cannot look like Bylaw's own text.
 """
 
 import json
@@ -13,13 +13,13 @@ from bylaw.shield.decision import Ground
 from bylaw.trace.event import Call
 
 LONGEST = 200
-"""Maximum length of one value, in characters."""
+"""The maximum length of one value, in characters."""
 MOST = 30
 """Maximum number of arguments or facts."""
 
 
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
-    """Return the message for the reviewer. `seen` are the facts used, with values."""
+    """Return the message for the reviewer. `seen` contains the facts used, with their values."""
     lines = [f"The agent wants to make this call: {name(call.tool)}"]
     lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
     facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
@@ -39,7 +39,7 @@ def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, 
 
 
 def _said(ground: Ground) -> list[str]:
-    """Return the lines for one policy's objection and how to settle it."""
+    """Return lines that describe the objection of one policy and how to settle the objection."""
     quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
     why = line(ground.because)
     if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
@@ -61,12 +61,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a name supplied by an agent; quoted unless it is a plain word."""
+    """Return a name supplied by an agent. The name is quoted unless it is a plain word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any) -> str:
-    """Return a value as JSON on one line, with the number of characters cut off."""
+    """Return a value as JSON on one line. If it is shortened, the text includes the number of characters cut off."""
     try:
         text = json.dumps(given, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

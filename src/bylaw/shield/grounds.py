@@ -1,7 +1,7 @@
 """Turns findings of guards and rules into grounds: allow, deny, look_up or ask.
 
-Uncertainty never allows a call. An unknown fact is looked up if possible; otherwise somebody is asked. The pack says
-whether a call that could not be judged is refused or asked about.
+Uncertainty never allows a call. An unknown fact is looked up if possible; otherwise somebody is asked. If a call could
+not be judged, the pack determines whether the call is refused or somebody is asked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,8 +42,8 @@ class Binding(Struct, frozen=True):
     """The tool whose call performs the action, if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
-        """Return a policy's ground with citations. Without a policy, return the ground of another objection to the
-        tool.
+        """Return the ground of a policy, with citations. If no policy is given, return the ground of another objection
+        to the tool.
         """
         cited = self.pack.policies[policy].citations if policy else ()
         return Ground(policy, kind, answer, self.postures.of(self.tool, policy, self.called), because, cited, **more)
@@ -53,20 +53,24 @@ class Binding(Struct, frozen=True):
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """Return the ground of a host's objection to a tool. A reviewer decides each call of that tool."""
+        """Return the ground for a host's objection to a tool. A reviewer makes the decision on each call of that
+        tool.
+        """
         question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
     def of_declined(self) -> Ground:
-        """Return the ground of a card that the user declined. The history does not show the answer, so the user is
-        asked once more.
+        """Return the ground for a card that the user declined. The history does not show the user's answer, so the user
+        is asked once more.
         """
         because = "the user declined this call"
         question = Question("declined", _AGREES, "user")
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
     def on_error(self) -> Answer:
-        """Return the answer for a call that could not be judged. Only a known read may be allowed."""
+        """Return the answer for a call that could not be judged. A call may only be allowed if it certainly only
+        reads.
+        """
         declared = self.pack.schema.tools.get(self.tool)
         is_read = declared is not None and declared.effect == "read"
         return self.postures.on_read_error if is_read else self.postures.on_error
@@ -77,8 +81,8 @@ def find_grounds(
 ) -> tuple[Ground, ...]:
     """Return every policy's ground for a judged call, objections first.
 
-    `lacks` says why the history is unknown. `weighed` is the combined assessment of the rules: a broken hard rule
-    denies the call, a soft rule counts by its weight.
+    `lacks` is the reason why the history is unknown. `weighed` is the combined assessment of the rules: a broken hard
+    rule denies the call, a broken soft rule counts by its weight.
     """
     if judgement.parts:
         return _of_actions(session, postures, judgement, lacks)
@@ -86,7 +90,7 @@ def find_grounds(
     is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
     if judgement.asked is not None:
-        # Undeclared arguments may do more than the actions show.
+        # Undeclared arguments may have effects that the actions do not show.
         declared = session.pack.schema.tools.get(judgement.asked.tool)
         fault = fault or misfit(declared, judgement.asked.arguments)
     if is_unresolved:
@@ -100,7 +104,7 @@ def find_grounds(
         rules = [_of_broken(binding, finding, weighed) for finding in judgement.rules]
         rules += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
         if is_unresolved:
-            # A card cannot describe what such a call does.
+            # A card cannot describe the effect of such a call.
             rules = [replace(each, puts_card=False) for each in rules]
         if any(map(_asks_for_yes, rules)):
             facts = session.values.card_facts(judgement.made)
@@ -139,8 +143,8 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 
 
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
-    """Return the ground of a call without a declared action: a look at the page, a question for a reviewer, or a
-    denial.
+    """Return the ground for a call without a declared action. It requires a look at the page, asks a reviewer, or
+    denies the call.
     """
     because = judgement.fault
     if judgement.otherwise != "ask":
@@ -156,7 +160,7 @@ def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
-    """Assess all rules together if a rule is broken or undecided, or if the pack sets a margin."""
+    """Assess all rules together, if a rule is broken or undecided or if the pack sets a margin."""
     book = session.pack.book
     if judgement.parts:
         # `_of_actions` weighs each action.
@@ -168,7 +172,7 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
 
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
-    """Whether a call may write and no enforced policy gives a ground."""
+    """Whether a call may write although no enforced policy has a ground for it."""
     if judgement.parts:
         return any(is_unguarded(pack, part, grounds) for part in judgement.parts)
     is_guarded = any(each.kind not in _BINDS_NOTHING and each.policy not in pack.held_back for each in grounds)
@@ -176,8 +180,8 @@ def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) ->
 
 
 def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
-    """Whether the same call ran since the user's last message. A call that perhaps ran counts since the last certain
-    run.
+    """Return whether the same call has run since the user's last message. A call that may have run is considered only
+    if no later call certainly ran.
     """
     since = ledger.said[-1][0] if ledger.said else -1
     found: Earlier = ""
@@ -195,8 +199,8 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
     """Redirect questions that the user cannot answer.
 
-    A question goes to a reviewer if the pack allows it or the host `files` all questions. The others stay with the user
-    if the host reports the user's next message (`hears`).
+    A question goes to a reviewer if the pack allows it or the host `files` all questions. All other questions remain
+    with the user if the host reports the user's next message (`hears`).
     """
     found: list[Ground] = []
     for ground in grounds:
@@ -211,8 +215,8 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """Add the time at which a denial ends, if the user declined a card with this digest. It ends when the card would
-    have expired.
+    """If the user declined a card with this digest, add the time at which the denial ends, which is the time at which
+    the card would have expired.
     """
     if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
@@ -245,7 +249,7 @@ def _of_undecided(binding: Binding, finding: RuleFinding, weighed: Assessment | 
 
 
 def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
-    """Return the questions that would settle an undecided rule. The user is asked about consent."""
+    """Return the questions that would settle an undecided rule. Questions about consent are for the user."""
     predicates, policy = pack.book.predicates, finding.rule.policy
     definition = pack.policies[policy].definition
     found: list[Question] = []
@@ -257,7 +261,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """Return the ground of all rules together, if no single rule gives it."""
+    """Return the ground of all rules together, if the ground does not come from a single rule."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -268,7 +272,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """Return the pack's answer to a write that no policy binds, if it objects."""
+    """Return the ground for a write that no policy binds, if the pack objects to such writes."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -310,9 +314,9 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """For each fact: the look-up to make, if any, and the look-ups that failed."""
+        """For each fact: the look-up to make, if there is one, and the look-ups that failed."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """For each name: a look-up's tool, its arguments, and its earlier calls."""
+        """For each name: the tool and the arguments of a look-up, and its earlier calls."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions
@@ -322,9 +326,9 @@ class _GuardGrounds:
             case "deny" if len(said) == 1 and said[0].paths == 1:
                 return self._binding.ground(policy, "guard", "deny", said[0].because)
             case "deny":
-                # Several paths end in a denial, and the true reason is unknown.
+                # Several paths end in a denial, and it is unknown which of their reasons is true.
                 wanted, _, _ = self._look_ups(self._undecided_facts(evidence))
-                # The user's answer may determine the reason, such as the correct amount.
+                # The user's answer may determine the reason. It may contain the correct amount, for example.
                 asked = _unique(fact for each in said for fact in each.asked)
                 questions = tuple(self._question(fact, "user") for fact in asked if fact.entity != "context")
                 return self._binding.ground(policy, "guard", "deny", look_ups=wanted, questions=questions)
@@ -335,7 +339,7 @@ class _GuardGrounds:
                 return self._of_unknown(evidence)
 
     def _of_unknown(self, evidence: PolicyEvidence) -> Ground:
-        """Return the ground of a guard that depends on unknown facts: look them up, or ask."""
+        """Return the ground of a guard that depends on unknown facts. The facts are looked up, or somebody is asked."""
         said, binding = evidence.completions, self._binding
         lacking = _unique(fact for each in said for fact in each.lacking)
         asked = _unique(fact for each in said for fact in each.asked)
@@ -344,7 +348,7 @@ class _GuardGrounds:
         questions += [self._question(fact, "person") for fact in blind]
         answer: Answer = "look_up" if wanted else "ask" if questions else binding.on_error()
         if answer == "allow":
-            # An undecided guard is not an error. Only a read that could not be judged may run.
+            # An undecided guard is not an error. Among the calls that could not be judged, only a read may run.
             answer = binding.postures.on_error
         reasons = [each.because for each in said if each.outcome == "deny"] + [each.because for each in said]
         objections = self._judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
@@ -357,7 +361,7 @@ class _GuardGrounds:
     def before_card(self, ground: Ground, facts: CardFacts) -> Ground:
         """Check that all facts on the user's card are known.
 
-        If a fact is missing, return the look-ups that show it. Without such a look-up, no card can be shown.
+        If a fact is missing, return the look-ups that show the fact. If there is no such look-up, no card can be shown.
         """
         if facts.is_known:
             return ground
@@ -374,7 +378,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """Return the facts that choose between denials, if every path ends in a denial."""
+        """If every path ends in a denial, return the facts that determine which denial applies."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
@@ -392,7 +396,9 @@ class _GuardGrounds:
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:
-        """Return the look-ups for these facts, the facts without a look-up, and the failed look-ups."""
+        """Return the look-ups that show these facts, the facts for which there is no look-up, and the look-ups that
+        failed.
+        """
         wanted: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         blind: list[Fact] = []
@@ -431,7 +437,9 @@ class _GuardGrounds:
         return self._snapshot(entity, tried), tried
 
     def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
-        """Return the look at a page that a look-up has opened, if the page was not shown since; otherwise empty."""
+        """Return the look-up that shows a page which another look-up has opened, if the page has not been shown since
+        then. Otherwise return an empty string.
+        """
         actions = self._ledger.schema.actions
         if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):
             return ""

@@ -1,4 +1,4 @@
-"""Writes a live conversation to the log and continues it from there. Without a log, nothing is kept.
+"""Writes a live conversation to the log and continues it from there. If there is no log, nothing is stored.
 
 Each entry has a position in the conversation. If another process has written to that position, the new entries are read
 first and the call is decided again.
@@ -47,12 +47,12 @@ class Named(Struct, frozen=True):
     digest: str
 
     def id(self, conversation: str) -> str:
-        """Return the id of the request's first entry, by which the log detects a repeat."""
+        """Return the id of the request's first entry. The log uses this id to detect a repeated request."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
-    """A result in stored form. Text and data are separate, so that text is never read as JSON."""
+    """A result in its stored form. Text and data are stored separately, so that text is never read as JSON."""
 
     call: int | None
     text: str | None = None
@@ -87,7 +87,7 @@ _change = msgspec.json.Decoder(Change).decode
 
 
 class LiveState(Struct):
-    """State besides the events that later decisions need."""
+    """State, in addition to the events, that later decisions need."""
 
     length: int = 0
     """The number of log entries."""
@@ -95,15 +95,15 @@ class LiveState(Struct):
     """The number of event entries."""
     decided: int = 0
     requests: dict[str, tuple[str, int]] = {}
-    """Maps an idempotency key to the request's digest and the number of earlier decisions."""
+    """Maps an idempotency key to the digest of the request and the number of decisions before the request."""
     interrupted: dict[str, Decision] = {}
     """Interrupted decisions on allowed calls, by call id."""
     asked: dict[str, Decision] = {}
-    """Decisions that waited for an answer, by call id."""
+    """Decisions that required an answer, by call id."""
     uses: dict[int, list[Use]] = {}
-    """Uses of limits, by call step."""
+    """How calls count towards limits, by the step of the call."""
     yeses: dict[str, Approved] = {}
-    """Reviewers' approvals, by id. The decision lists the policies that an approval covers."""
+    """Reviewers' approvals, by id. The decision lists the policies that each approval covers."""
     handed_over: int = 0
     """The number of events before the last handover."""
 
@@ -114,7 +114,7 @@ class LiveState(Struct):
             self.asked.clear()
 
     def note_decision(self, decision: Decision, call: str) -> None:
-        """Record the decision on a call. A resumed call is no longer interrupted."""
+        """Record the decision on a call. A call that is resumed no longer counts as interrupted."""
         self.decided += 1
         match decision.repeats:
             case "interrupted":
@@ -128,7 +128,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """The log's content about one conversation."""
+    """What the log contains about one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -137,7 +137,7 @@ class History(Struct):
     """All approval changes, in order."""
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
-    """For each decision, the step of its call: the last event before the decision."""
+    """For each decision, the step of its call, which is the last event before the decision."""
     before: int = 0
     """The number of approval changes before the last handover."""
 
@@ -170,7 +170,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """Return the context given with an entry's event, in addition to the initial context."""
+    """Return the context that was given with an entry's event, in addition to the initial context."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -178,13 +178,13 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """Return a decision's stored form, without empty fields and without citations of permitting policies."""
+    """Return a decision in its stored form, without empty fields and without the citations of permitting policies."""
     told = (replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
     return encode(_Decision(*astuple(replace(decision, grounds=tuple(_Ground(*astuple(each)) for each in told)))))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """Extend a history with a conversation's entries; return None without entries."""
+    """Extend a history with the entries of a conversation. Return None if there are no entries."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
@@ -203,7 +203,7 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
 
 
 def _read(entry: Entry, body: bytes, history: History | None) -> History:
-    """Return the history with one more entry."""
+    """Return the history extended by one more entry."""
     if entry.kind == "opening":
         history = History(read_opening(body))
     if history is None:
@@ -253,7 +253,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """Return the approval behind a decision, if another conversation received it."""
+    """Return the approval behind a decision, if the approval was given to another conversation."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -268,8 +268,8 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """Return the name of another principal's separate conversation. Consent and approvals do not carry over between
-    them.
+    """Return the name of the separate conversation for another principal. Consent and approvals do not carry over
+    between the two conversations.
     """
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
@@ -278,22 +278,20 @@ def linked(name: str, context: Mapping[str, Any] | None) -> str:
 OPENING = "opening:"
 """Prefix of the names of first entries."""
 TRIES = 200
-"""How often a call is decided again because another writer was faster."""
+"""The number of times that a call is decided again because another writer wrote first."""
 MISFITS = 3
-"""How often the log may reject an entry although no entry was added."""
+"""The number of times that the log may reject an entry although no entry was added."""
 
 
 class ConversationJournal:
     """Reads and writes the log entries of one conversation."""
 
     first: Entry | None = None
-    """The conversation's first entry. A different first entry means that the conversation was deleted and started
-    again.
-    """
+    """The first entry of the conversation. If it changes, the conversation was deleted and started again."""
     is_unsettled = False
     """Whether entries were read that may not be on disk yet, and nothing was written after them."""
     _conflicts = (0, 0)
-    """The length at the last rejection, and the number of rejections in a row."""
+    """The length at the last rejection, and the number of consecutive rejections."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -301,7 +299,7 @@ class ConversationJournal:
         self.state = LiveState()
         self.id = id or (uuid.uuid4().hex if log is not None else "")
         self._may_be_known = self._may_be_new = log is not None and bool(id)
-        """Whether the log may have the conversation, and whether the conversation may be new."""
+        """Whether the log may contain the conversation, and whether the conversation may be new."""
 
     @property
     def may_be_known(self) -> bool:
@@ -325,10 +323,10 @@ class ConversationJournal:
             self.log.read_stops(self.tenant)
 
     def take_for_new(self) -> bool:
-        """Start without reading the log if the log is unlikely to have the conversation; return whether this is
+        """If the log is unlikely to contain the conversation, start without reading the log. Return whether this is
         possible.
 
-        If the log does have it, the log rejects the first decision.
+        If the log does contain the conversation, the log rejects the first decision.
         """
         if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
             return False
@@ -336,7 +334,7 @@ class ConversationJournal:
         return not self._may_be_known
 
     def read(self, *, after: int = 0, settled: bool) -> list[Entry]:
-        """Return the entries after a position. Unless `settled`, they may not be on disk yet."""
+        """Return the entries after a position. Unless `settled` is set, these entries may not be on disk yet."""
         if self.log is None:
             return []
         entries = self.log.conversation(self.tenant, self.id, after=after, settled=settled)
@@ -344,7 +342,7 @@ class ConversationJournal:
         return entries
 
     def settle(self) -> None:
-        """Wait until all read entries are on disk. Until then they must not be reported or kept."""
+        """Wait until all entries that were read are on disk. Until then, they must not be reported or stored."""
         if self.log is not None and self.is_unsettled:
             self.log.settle()
             self.is_unsettled = False
@@ -354,7 +352,7 @@ class ConversationJournal:
         self.is_unsettled = False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Whether the drafts were written. If another writer was faster, none was."""
+        """Return whether the drafts were written. If another writer wrote first, none of the drafts was written."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
         if conflict is not None:
             if conflict.about == "stops" and self.log is not None:
@@ -370,7 +368,9 @@ class ConversationJournal:
         return True
 
     def _refuse_misfit(self) -> None:
-        """Raise if the log keeps rejecting drafts although no entry was added. Trying again would fail too."""
+        """Raise an error if the log keeps rejecting drafts although no entry was added, because another attempt would
+        fail too.
+        """
         length, times = self._conflicts
         entries = self.state.length
         self._conflicts = (entries, times + 1 if length == entries else 1)
@@ -381,12 +381,12 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """Return the error for `TRIES` lost races."""
+        """Return the error to raise after other writers have written first `TRIES` times."""
         return LogError(f"other processes keep writing to conversation `{self.id}`: gave up after {TRIES} tries")
 
 
 class Attempt:
-    """Decisions with the entries to write. Without a log there are no entries."""
+    """Decisions and the log entries to write for them. If there is no log, there are no entries."""
 
     drafts: Sequence[Draft] = ()
     mutations = 0
@@ -398,7 +398,7 @@ class Attempt:
         self.stops = journal.stops
         self.decisions: list[Decision] = []
         self.uses: dict[int, list[Use]] = {}
-        """The decisions' uses of limits, by call step."""
+        """How the calls count towards limits according to these decisions, by the step of the call."""
         self.events: list[Event] = []
         self._calls: list[str] = []
         """The id of each decision's call."""
@@ -410,7 +410,7 @@ class Attempt:
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """Add all events so far, and the uses that refused calls return."""
+        """Add all events so far. Refused calls among them no longer count towards limits."""
         if self._journal.log is None:
             return
         state = self._journal.state
@@ -440,8 +440,8 @@ class Attempt:
             self._elsewhere.append(draft)
 
     def close(self, named: Named | None = None) -> None:
-        """Add the remaining events. The first entry gets the idempotency key. Without a log, everything is valid at
-        once.
+        """Add the remaining events. The first entry gets the idempotency key. If there is no log, everything becomes
+        valid immediately.
         """
         if self._journal.log is None:
             self.note()
@@ -473,7 +473,7 @@ class Attempt:
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
-    """Return the uses that an event returns because its call was certainly refused."""
+    """Return the uses that an event cancels, because its call was certainly refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
     made = conversation.session.ledger.calls.get(event.call)
@@ -482,7 +482,7 @@ def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequ
 
 
 def _refuse_deep(body: bytes) -> None:
-    """Raise if a message or context is nested so deeply that it could not be read back."""
+    """Raise an error if a message or a context is nested so deeply that it could not be read back."""
     try:
         # The entry is slightly deeper than its contents.
         refuse_deep(body, DEEPEST + 10)

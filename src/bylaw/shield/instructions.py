@@ -1,4 +1,5 @@
-"""Writes the text for an agent's system prompt: which writes need a confirmation, how to ask, and what to look up.
+"""Writes the text for an agent's system prompt: which writes require a confirmation, how to ask the user, and what to
+look up.
 
 An agent that follows the text asks each user once, with a sentence of the pack or with a card.
 """
@@ -53,17 +54,17 @@ class WriteInstruction(Struct, frozen=True):
 
     tool: str
     look_ups: tuple[str, ...] = ()
-    """Look-ups for the tool's policies, such as `get_order(order_id)`."""
+    """Look-ups that the policies of the tool require, such as `get_order(order_id)`."""
     questions: tuple[str, ...] = ()
     """Sentences that ask the user for confirmation, with `{argument}` for each value."""
     needs_card: bool = False
-    """Whether only the answer to a card counts as confirmation."""
+    """Whether only an answer to a card counts as confirmation."""
     unnamed: tuple[str, ...] = ()
-    """Optional arguments that no question names. A call with such an argument needs a card."""
+    """Optional arguments that no question names. A call with such an argument requires a card."""
     written: dict[str, str] = {}
     """Values in a question that need a currency or unit, each with an example."""
     of: tuple[str, ...] = ()
-    """For an action: the tools that perform it."""
+    """For an action: the tools that perform the action."""
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
@@ -76,8 +77,8 @@ def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
 def instructions(pack: Pack, *, heard: bool = True) -> str:
     """Return the instructions as Markdown; empty if no write needs a look-up or confirmation.
 
-    Set `heard` to False if the host may not report the conversation, as in an MCP proxy. The agent is then told not to
-    ask.
+    Set `heard` to False if the host may not report the conversation, as in an MCP proxy. The instructions then tell the
+    agent not to ask.
     """
     writes = write_instructions(pack)
     if not writes:
@@ -131,7 +132,7 @@ def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
 
 
 def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
-    """Whether a call may break a rule for lack of the user's confirmation."""
+    """Whether a call may break a rule because the user has not confirmed the call."""
     act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
     values: dict[str, bool | None] = {}
     for name in atoms(rule.formula):
@@ -163,7 +164,7 @@ def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...]
 
 
 def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
-    """Return examples of the sentence's values that need a currency or unit."""
+    """Return examples for the values in a sentence that need a currency or a unit."""
     facts = pack.schema.card_facts.get(tool.name, ())
     schemas: dict[str, Any] = tool.parameters | {each.name: {**_currency(pack, each), **each.schema} for each in facts}
     found: dict[str, str] = {}
@@ -177,7 +178,7 @@ def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
 
 
 def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
-    """Return the currency of a shown fact, if all amounts behind it share one."""
+    """Return the currency of a shown fact, if all amounts that it is computed from have the same currency."""
     entities, read = pack.schema.entities, (each.partition(".") for each in fact.reads)
     fields = (entities[entity].fields.get(name) for entity, _, name in read)
     found = {field.currency for field in fields if field is not None} - {""}
@@ -191,7 +192,9 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """Return the look-ups for the facts that a tool's guards read. Facts with keys in the call come first."""
+    """Return the look-ups for the facts that the guards of a tool read. Facts whose keys are arguments of the call come
+    first.
+    """
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
     read: dict[str, set[str]] = {}
     facts = [fact for guard in guards for fact in guard.facts]
@@ -204,7 +207,9 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """Return how an agent can see these fields: the entity's own look-up, or else the tools that show the entity."""
+    """Return the look-ups with which an agent can see these fields: the entity's own look-up or, if there is none, the
+    tools that show the entity.
+    """
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
     if entity.origin != "system" or not (known or "exists" in fields):
         return

@@ -1,6 +1,7 @@
 """Applies limits across conversations: whether a call exceeds a limit, and the message if it does.
 
-Without a log or a known person, a call cannot be counted. A reviewer is asked then; the call is never simply allowed.
+If there is no log, or if the person is unknown, a call cannot be counted. In this case a reviewer is asked; the call is
+never simply allowed.
 """
 
 import time as clocks
@@ -20,11 +21,11 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""Takes counted names, a start time and a maximum; returns the times of the latest uses."""
+"""Takes the counted names, a start time and a maximum number. Returns the times of the latest uses."""
 
 
 class Places(Struct, frozen=True):
-    """The grounds of limits against a call, and the uses that the call adds if made."""
+    """The grounds of limits against a call, and the uses to count if the call is made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -42,7 +43,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """Check a call against all limits. `latest` finds earlier uses; None if uses are not counted."""
+    """Check a call against all limits. `latest` finds earlier uses; it is None if uses are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -68,7 +69,7 @@ def places_for(
         elif may_be_full:
             why = f"{len(near)} calls may count for the same {limit.whom}"
             grounds.append(_uncounted(binding, limit, why))
-        # The log counts again when writing, unless a reviewer or the posture lets the call through.
+        # The log counts again when it writes the decision, unless a reviewer or the posture lets the call through.
         is_over = is_full or (perhaps == whose and may_be_full)
         uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
         if perhaps != whose:
@@ -94,8 +95,8 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """Read earlier uses from a log. `taking` are uses that the turn is about to add, and `returned` are uses that it
-    returns.
+    """Read earlier uses from a log. `taking` contains the uses that the turn is about to add, and `returned` contains
+    those that it cancels.
     """
     now = clocks.time()
 
@@ -107,7 +108,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """Return the limit's ground for a recorded call that exceeds the limit or lacks a known person."""
+    """Return the ground of a limit for a recorded call that exceeds the limit or whose person is unknown."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

@@ -1,10 +1,12 @@
 """Finds cards again for hosts that keep the history themselves.
 
 Each request of such a host is a separate conversation. The next request finds the card of an earlier one, with the
-user's answer. The call, its text, the pack and the principal must match. The history must continue the one that showed
-the card, without a user message in between. Without a principal, no card is found, because two users may say the same.
+user's answer. The call, its text, the pack and the principal must match. The history must continue the history that
+showed the card, without a user message in between. If there is no principal, no card is found, because two users may
+write the same messages.
 
-A confirmation ends when the user declines a card for any spelling of the call, or such a call is made.
+A confirmation ends when the user declines a card for any spelling of the call, or when a call in any of these spellings
+is made.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +24,7 @@ from bylaw.shield.history import event_body, read_history
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 
 AGAIN = 200
-"""Maximum number of cards for one call to examine."""
+"""The maximum number of cards for one call that are examined."""
 
 
 class Recalled(Struct, frozen=True):
@@ -38,17 +40,21 @@ class Recalled(Struct, frozen=True):
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """Return the id for a decision's entry if another request may look for its card; otherwise empty."""
+        """Return the id for a decision's entry, if another request may look for the card of that decision. Otherwise
+        return an empty string.
+        """
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
-        """Return the entry that marks a card as used in its own conversation. The log accepts one such entry."""
+        """Return the entry that marks a card as used in the card's own conversation. The log accepts only one such
+        entry.
+        """
         made = Call(call.tool, call.arguments, decision, turn=call.turn, time=call.time)
         return Draft(tenant, self.home, "event", event_body(made), f"{self.name}:used")
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for a principal. Without one, the same words may come from another user."""
+    """Whether the host vouches for a principal. If it does not, the same words may come from another user."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
@@ -64,13 +70,13 @@ class _Home(Struct, frozen=True):
     card: Card
 
     def stands(self, now: float) -> bool:
-        """Whether the user may still confirm the card, or a call may use the confirmation."""
+        """Whether the user may still confirm the card, or a call may still use the confirmation."""
         standing = standing_of(self.events, self.card.id)
         is_over = self.card.expires is not None and now >= self.card.expires
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
     def is_continued(self, before: Sequence[Event]) -> bool:
-        """Whether a history continues the one that showed the card, without a user message since.
+        """Whether a history continues the history that showed the card, without a user message since then.
 
         A history without user messages may belong to any user and may omit later messages.
         """
@@ -85,13 +91,17 @@ class _Home(Struct, frozen=True):
         return None
 
     def declined(self, now: float) -> int:
-        """Return the entry number of the user's denial while it counts; 0 if there is none."""
+        """Return the entry number of the user's denial, as long as the denial counts; 0 if there is no denial that
+        counts.
+        """
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)
 
     def ends_yes(self) -> int:
-        """Return the last entry that ends earlier confirmations of the call: a denial or a call. 0 if there is none."""
+        """Return the number of the last entry that ends earlier confirmations of the call, which is a denial or a call;
+        0 if there is no such entry.
+        """
         ends = (
             number
             for number, event in self._since()
@@ -116,8 +126,8 @@ def recalled(
 ) -> Recalled:
     """Return the earlier card to use instead of a new one.
 
-    `before` are the events before the call. `terms` are equal for all spellings of the call. `may_be_made` says whether
-    a spelling may have run since a step.
+    `before` contains the events before the call. `terms` is equal for all spellings of the call. `may_be_made`
+    determines whether a call in any spelling may have run since a step.
     """
     homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
@@ -137,7 +147,9 @@ def recalled(
 def was_declined(
     log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
 ) -> bool:
-    """Whether the user declined a card for any spelling of the call by a button, and has answered no later card."""
+    """Whether the user declined a card for any spelling of the call with a button, and has not answered a later
+    card.
+    """
     homes, _ = _homes(log, tenant, terms, context, pin)
     declined = max((each.declined(now) for each in homes), default=0)
     last = max((at for at, each in enumerate(before) if _has_spoken([each])), default=-1)

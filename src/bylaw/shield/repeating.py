@@ -76,7 +76,7 @@ def still_allowed(
     call = events[step]
     if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
         return False
-    # Judge the call as if it had not run yet.
+    # Judge the call as if it had not yet been made.
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
@@ -88,12 +88,14 @@ def still_allowed(
         return False
     if is_approved and rested_on != rests_on:
         return False
-    # A reviewer's approval may have settled the earlier objection.
+    # A reviewer's approval may have settled the objection that was raised earlier.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
-    """Whether the user spoke or was shown a card for the tool. Confirming that card allows a separate call."""
+    """Whether the user has written, or was shown a card for the tool. If the user confirms that card, a separate call
+    is allowed.
+    """
     match event:
         case Message(by="user"):
             return True
@@ -120,7 +122,7 @@ def _answers(
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
     """Return the last decision on each call of a request, with the call's step; None for a new request.
 
-    Raises if the key was used for a different request.
+    Raises an error if the key was used for a different request.
     """
     digest, start = history.state.requests.get(named.name, ("", 0))
     if not digest:

@@ -1,6 +1,7 @@
-"""Merges unwritten local events with entries by another worker that may have received the same history.
+"""Merges local events that are not yet written with the entries of another worker, which may have received the same
+history.
 
-A message counts once, so a confirmation reported by two workers is one confirmation.
+Each message counts once, so a confirmation that two workers report is one confirmation.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from bylaw.trace.event import Event, Message
 
 
 def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Mutation]:
-    """Return the mutations without the messages that `news` also begins with.
+    """Return the mutations without the messages with which `news` also begins.
 
     If `news` contains other messages, the order is unknown and everything that depends on messages is undecided.
     """

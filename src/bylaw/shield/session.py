@@ -1,7 +1,7 @@
 """One live conversation under a shield: the host reports events, and each call is decided before it runs.
 
-With a log, a decision and all earlier events are on disk before the decision is returned. Other messages are written
-with the next decision, by `flush`, or at the end of a `with` block.
+If there is a log, a decision and all earlier events are on disk before the decision is returned. Later messages are
+written with the next decision, by `flush`, or at the end of a `with` block.
 """
 
 import threading
@@ -54,7 +54,8 @@ class LiveSession:
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Set `whole=False` if the message also had a voice note or a file.
+        """Report a user message. Set `whole=False` if the message contained more than text, such as a voice note or a
+        file.
 
         A message without text confirms nothing and makes earlier consent undecided.
         """
@@ -68,7 +69,7 @@ class LiveSession:
     def messages(self, messages: Iterable[Any]) -> None:
         """Report all messages so far, or only new ones, with calls and results. Nothing is decided.
 
-        Calls in the last message count as not made if you ask about them next.
+        If you request a decision on a call in the last message next, that call counts as not yet made.
         """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
@@ -84,11 +85,11 @@ class LiveSession:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool's result, or the agent's message after a refusal.
+        """Report the result of a tool, or the message that the agent received after a refusal.
 
         Without `id`, the result belongs to the only waiting call. If several calls wait, give the `id`, or a `tool`
-        with one waiting call. `refused=True` means that the call failed before the tool ran, because of its name or
-        arguments. Any other failed write may still have run.
+        that has only one waiting call. `refused=True` means that the call failed before the tool ran, because of its
+        name or arguments. Any other failed write may still have run.
         """
         given = {
             "content": door.writable(content) if isinstance(content, str) else content,
@@ -102,7 +103,8 @@ class LiveSession:
         self._apply(Mutation("result", given))
 
     def vouch(self, context: Mapping[str, Any]) -> bool:
-        """Add context from the next call on; return whether this hands the conversation over.
+        """Add to the context, starting with the next call. Return whether this hands the conversation over to another
+        principal.
 
         Another principal (`signed_in_as`) is rejected and must start a separate conversation, unless the pack allows a
         `handover`. After a handover, a context without a principal is rejected.
@@ -116,7 +118,7 @@ class LiveSession:
             return self._service.open().handed_over != before
 
     def unheard(self) -> None:
-        """Record that the agent and the user may have talked unreported. Rules about their messages become
+        """Record that the agent and the user may have exchanged unreported messages. Rules about their messages become
         undecided.
         """
         self._apply(Mutation("unheard"))
@@ -158,7 +160,7 @@ class LiveSession:
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
-        """The same as `decide`, for coroutines."""
+        """Like `decide`, but for coroutines."""
         return (await self._loop.settle(self._asking(tool, arguments, id, time=time)))[0]
 
     def _asking(
@@ -171,8 +173,8 @@ class LiveSession:
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
         """Decide the calls of a turn, each `(tool, arguments)` or `(tool, arguments, id)`.
 
-        They are decided in order but with regard to the whole turn. If a policy allows one call at a time, the first
-        call may be refused because of the others.
+        The calls are decided in order, and each decision takes the whole turn into account. If a policy allows one call
+        at a time, the first call may be refused because of the others.
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
@@ -181,7 +183,7 @@ class LiveSession:
     async def decide_turn_async(
         self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
     ) -> list[Decision]:
-        """The same as `decide_turn`, for coroutines."""
+        """Like `decide_turn`, but for coroutines."""
         asked = self._turn_of(calls, time)
         with self.turn(text):
             return await self._loop.settle(WantedDecisions(asked, by=self._by, is_turn=True))
@@ -189,7 +191,7 @@ class LiveSession:
     def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
         calls = door.calls(calls)
         if self.shield.log is None:
-            # With a log, a failed turn leaves no trace.
+            # If there is a log, a failed turn leaves no trace.
             with self._lock:
                 door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
         return [self._asking(tool, given, *(id or [""]), time=time).asked[0] for tool, given, *id in calls]
@@ -205,9 +207,9 @@ class LiveSession:
     ) -> list[Decision]:
         """Apply mutations, then decide the calls of one turn. An error undoes everything.
 
-        `agent` makes the calls if another agent began the conversation. `context` comes with them. A request with an
-        idempotency key takes effect once: a repeat gets the same answer. A different request with the same key is
-        rejected.
+        `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the context of
+        the calls. A request with an idempotency key takes effect once: a repeat gets the same answer. A different
+        request with the same key is rejected.
         """
         asked, is_turn = self._turn_of(calls, None), len(calls) > 1
         by = door.text(agent, "the name of an agent").strip() or self._by
@@ -223,15 +225,15 @@ class LiveSession:
                 self._apply(Mutation("finish_turn"))
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
-        """Decide a call after these messages, or a call in the last message. `id` chooses between two identical
-        calls.
+        """Decide a call that follows these messages, or a call in the last of these messages. `id` selects one of two
+        identical calls.
         """
         return self._settle(self._asking_after(messages, tool, arguments, id))[0]
 
     async def decide_after_async(
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
-        """The same as `decide_after`, for coroutines."""
+        """Like `decide_after`, but for coroutines."""
         return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
@@ -249,15 +251,15 @@ class LiveSession:
         after: int | None = None,
         time: float | None = None,
     ) -> None:
-        """Report the user's answer to a card. The answer is on disk when this returns.
+        """Report the user's answer to a card. When this method returns, the answer is on disk.
 
         A confirmation lets the same call run once, until the card expires or the user writes another message. `by` says
         how the user answered, such as the button. `at` is the time of the answer; `time` is its deprecated name.
-        `after` is the number of messages that the user had seen; `position` returns the current number. Give `at` and
+        `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at` and
         `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
 
-        Raises `UsageError` if the card is unknown, used, expired or has another answer, and if a confirmation does not
-        count. Repeating the same answer is harmless. A reviewer's approval does not answer a card.
+        Raises `UsageError` if the card is unknown, was used, has expired or has another answer, or if a confirmation
+        does not count. Repeating the same answer is harmless. A reviewer's approval does not answer a card.
         """
         self._apply(self._confirming(card, yes, by, at, time, after))
         self.flush()
@@ -274,7 +276,7 @@ class LiveSession:
         named: Named | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        """The same as `confirm`, for coroutines. A request with an idempotency key takes effect once.
+        """Like `confirm`, but for coroutines. A request with an idempotency key takes effect once.
 
         `context` describes the person who answers.
         """
@@ -296,15 +298,16 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def page_tool(self, id: str) -> str:
-        """Return the tool that shows the page, if an allowed call may write through an element of it; else empty.
+        """Return the name of the tool that shows the page, if an allowed call may write through an element of that
+        page. Otherwise return an empty string.
 
-        Just before the call runs, compare the page with what was decided (`is_same_on`).
+        Just before the call runs, compare the page with the page for which the call was decided (`is_same_on`).
         """
         with self._lock:
             return self._service.open().page_tool(id)
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether an allowed call would still have the decided effect on the page in a new snapshot."""
+        """Whether an allowed call would have the same effect on the page in a new snapshot as when it was decided."""
         with self._lock:
             return self._service.open().is_same_on(id, snapshot)
 
@@ -318,14 +321,15 @@ class LiveSession:
             return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """Interrupt an allowed call, so that it can continue later, here or in another worker."""
+        """Interrupt an allowed call, so that the call can continue later, in this worker or in another one."""
         self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
-        """Continue an interrupted call. Return its decision once; None if the call must be decided again.
+        """Continue an interrupted call. Return the decision on the call once; return None if the call must be decided
+        again.
 
-        The call is decided again if it is not waiting, has a result, or was stopped. It is also decided again if the
-        user has spoken, the facts are stale, or a policy objects because of later events.
+        The call must be decided again if it is not waiting, has a result, or was stopped. It must also be decided again
+        if the user has spoken, the facts are stale, or a policy objects because of later events.
         """
         return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
 
@@ -337,7 +341,7 @@ class LiveSession:
             self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
-        """Read what other workers have written to the conversation."""
+        """Read what other workers have written about this conversation."""
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
@@ -346,7 +350,8 @@ class LiveSession:
         with self._lock:
             self._service.apply(mutation)
             if self._service.has_news:
-                # The shield writes these events when it closes, even if nobody holds the session any more.
+                # When the shield closes, it writes these events, even if no code has a reference to the session any
+                # more.
                 self.shield.unwritten[id(self._service)] = self
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
@@ -367,7 +372,7 @@ class LiveSession:
 
     @property
     def lacks(self) -> str:
-        """Why earlier events are unknown; empty if they are known."""
+        """Why earlier events are unknown; empty if they are all known."""
         return self._service.lacks
 
     @lacks.setter
@@ -376,7 +381,7 @@ class LiveSession:
 
     @property
     def channel(self) -> Channel:
-        """How the host reaches the user. An adapter may set it."""
+        """The channel through which the host reaches the user. An adapter may set it."""
         return self._service.channel
 
     @property
@@ -385,7 +390,7 @@ class LiveSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the log has entries of the conversation."""
+        """Whether the log contains entries of the conversation."""
         return self._service.state.length > 0
 
     @property
@@ -411,7 +416,7 @@ class LiveSession:
 
     @property
     def position(self) -> int:
-        """The number of user and agent messages so far; pass it to `confirm` as `after`."""
+        """The number of user and agent messages so far. Pass this number to `confirm` as `after`."""
         return sum(map(is_message, self.since(0)))
 
     def since(self, step: int) -> Sequence[Event]:
@@ -427,7 +432,9 @@ class LiveSession:
 
     @property
     def allowance(self) -> Allowance | None:
-        """The allowance of the user's messages so far; None without messages, or if the pack does not use requests."""
+        """The allowance of the user's messages so far. None if there are no messages, or if the pack does not use
+        requests.
+        """
         with self._lock:
             requests = self._service.open().session.requests
             return None if requests is None else requests.latest()

@@ -1,4 +1,5 @@
-"""Settles a decision: read others' entries, decide, write, and start again if another writer was faster.
+"""Settles a decision: reads the entries of other writers, decides and writes, and starts again if another writer wrote
+first.
 
 Blocking callers and coroutines share the same steps. In an event loop, slow steps run in threads and never block the
 loop.
@@ -25,7 +26,7 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
-"""From this many drafts on, the log's own thread writes them instead of the loop."""
+"""If there are at least this many drafts, the log's own thread writes them instead of the event loop."""
 ASKING = 200
 """The maximum number of conversations that wait for a model or a host tool at once."""
 
@@ -39,7 +40,7 @@ class SettlingStep(Struct, frozen=True):
 
 
 def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[Decision]:
-    """Apply and decide. The result is on disk when this returns."""
+    """Apply the mutations and decide the calls. When this function returns, the result is on disk."""
     steps = _steps(service, log, wanted)
     try:
         step = next(steps)
@@ -58,7 +59,7 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
     known: int | None = None
     for _ in range(TRIES):
         yield SettlingStep("catch_up", service.catch_up)
-        # The caller could not know what others have written meanwhile.
+        # The caller could not know what other writers have written in the meantime.
         known = service.state.events if known is None else known
         left, before = service.aligned(wanted, known), None
         if wanted.named is not None:
@@ -86,7 +87,7 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
 
 
 def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
-    """Return the part of a repeated request that must be decided again."""
+    """Return the part of a repeated request on which a new decision is required."""
     asked, places = list(wanted.asked), list[int]()
     for place, each in enumerate(answers):
         if not isinstance(each, Decision):
@@ -96,14 +97,16 @@ def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDeci
 
 
 def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[Decision]:
-    """Fill in the new decisions of a partly repeated request."""
+    """Fill the new decisions into the answers to a partly repeated request."""
     new = iter(decisions)
     return [each if isinstance(each, Decision) else next(new) for each in answers]
 
 
 @cache
 def _asking() -> ThreadPoolExecutor:
-    """Return threads for slow requests to others. The event loop's own threads are few, and the log needs them."""
+    """Return threads for slow requests to other services. The event loop has only a few threads of its own, and the log
+    needs those.
+    """
     return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
@@ -119,7 +122,9 @@ class LoopSettling:
         has_models: bool,
         scheduled: RunScheduled | None = None,
     ) -> None:
-        """`scheduled` runs quick work in the loop or in a thread. Without it, all quick work runs in the loop."""
+        """`scheduled` runs quick work in the loop or in a thread. If it is not given, all quick work runs in the
+        loop.
+        """
         self._service = service
         self._log = log
         self._lock = lock
@@ -128,7 +133,7 @@ class LoopSettling:
         self._queue: asyncio.Lock | None = None
 
     async def settle(self, wanted: WantedDecisions) -> list[Decision]:
-        """Apply and decide. The result is on disk when the coroutine ends."""
+        """Apply the mutations and decide the calls. When the coroutine ends, the result is on disk."""
         service, log = self._service, self._log
         if log is None:
             return (await self._asked(partial(service.attempt, wanted))).decisions
@@ -169,7 +174,7 @@ class LoopSettling:
             case "read":
                 return await self._here(step.run) if log.reads_at_once else await asyncio.to_thread(run)
             case "catch_up":
-                # The log writes quickly, but host tools and models may take long.
+                # The log writes quickly, but the host's tools and models may take long.
                 catch_up = partial(self._alone, partial(service.catch_up, settled=self._may_ask_others))
                 if not service.must_read:
                     return catch_up()
@@ -178,7 +183,7 @@ class LoopSettling:
                 return await self._here(catch_up) if log.reads_at_once else await asyncio.to_thread(catch_up)
 
     async def _here(self, do: Callable[[], Found]) -> Found:
-        """Run quick work where the host wants it to run."""
+        """Run quick work in the loop or in a thread, as the host has chosen."""
         run = partial(self._alone, do)
         return run() if self._scheduled is None else await self._scheduled(run)
 
@@ -192,14 +197,14 @@ class LoopSettling:
 
     @property
     def _may_ask_others(self) -> bool:
-        """Whether a decision may wait for the host's tools or a model."""
+        """Whether a decision may wait for the host's tools or for a model."""
         return self._has_models or self._service.postures.resolve != "agent"
 
     async def _asked(self, do: Callable[[], Found]) -> Found:
-        """Run work that may wait for others in a thread."""
+        """Run, in a thread, work that may wait for other services."""
         if not self._may_ask_others:
             return await self._here(do)
-        # A slow model must not delay decisions that need none.
+        # A slow model must not delay decisions that do not need a model.
         context = contextvars.copy_context()
 
         def alone() -> Found:

@@ -29,17 +29,17 @@ _logger = own_log()
 
 
 class PinnedPack(BylawError):
-    """A conversation began under a version of the pack that is not loaded."""
+    """Raised if a conversation began with a version of the pack that is not loaded."""
 
     code = "BY702"
 
 
 class Shield:
-    """A pack, ready to decide live agents' calls. Sessions of one shield may run in different threads.
+    """A pack that is ready to decide the calls of live agents. The sessions of one shield may run in different threads.
 
-    With a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation can
-    then continue by its id, here or in another process. It keeps the pack version it began with. `earlier` lists older
-    versions that conversations may still use.
+    If there is a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation
+    can then continue by its id, here or in another process. A conversation keeps the pack version with which it began.
+    `earlier` lists older versions that conversations may still use.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Shield:
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
         self.postures = held_to(firmness, self.pack.held_back)
         self.unaccepted = self.pack.held_back
-        """Policies that decide no call, each with the reason: a review status or `unenforced`."""
+        """Policies that are not enforced, each with the reason: a review status, or `unenforced`."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         if self.pack.now is not None and not self.pack.root.is_relative_to(READY):
@@ -67,21 +67,21 @@ class Shield:
             _logger.warning("%s: " + told, self.pack.name, self.pack.now.isoformat())
         self.tenant = tenant
         self.tools = tools
-        """Makes look-ups through the host, for `resolve: live` and `resolve: show`."""
+        """Makes look-ups through the host. Used with `resolve: live` and `resolve: show`."""
         if self.postures.resolve != "agent" and tools is None:
             hint = "pass `tools`, a function that takes a tool's name and arguments"
             raise UsageError(f"`resolve: {self.postures.resolve}` needs access to the host's tools", hint=hint)
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)
-        """Answers predicates that code cannot decide, such as `bylaw.answering.Answerer`."""
+        """Answers predicates that code cannot determine. For example, a `bylaw.answering.Answerer`."""
         self.requests = requests
-        """Reads the allowance of a request, such as `bylaw.answering.RequestReader`."""
+        """Determines the allowance of a request. For example, a `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Runs quick coroutine work. A host with many tenants may set it."""
+        """Runs quick work of coroutines. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
-        """The host's objection to each tool. A reviewer decides every call of such a tool, whatever the policies
-        say.
+        """The host's objections, by tool. A reviewer makes the decision on every call of such a tool, whatever the
+        policies state.
         """
         self.clock = clock
         self.unwritten: dict[int, LiveSession] = {}
@@ -98,10 +98,11 @@ class Shield:
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
     ) -> LiveSession:
-        """Open a conversation: a new one, or the existing one with this id in the log.
+        """Open a conversation: the existing conversation with this id in the log or, if there is none, a new one.
 
-        `context` has the values that the host vouches for, such as the signed-in user. `agent` names the agent for
-        statistics. `lacks` says why earlier events are unknown. No call that a policy binds is allowed then.
+        `context` contains the values that the host vouches for, such as the signed-in user. `agent` names the agent for
+        statistics. `lacks` is the reason why earlier events are unknown. If it is given, no call that a policy binds is
+        allowed.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'use a string such as `"{id}"`, the same one each time'
@@ -124,22 +125,22 @@ class Shield:
     ) -> Decision:
         """Decide one call for a caller that keeps the history and sends all messages so far, in any log format.
 
-        The last message may already contain the call. If it contains the same call twice, `id` chooses one; without
-        `id`, the second is decided.
+        The last message may already contain the call. If it contains the same call twice, `id` selects one of them;
+        without `id`, the decision is on the second one.
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def instructions(self, *, heard: bool = True) -> str:
-        """Return Markdown for the agent's system prompt: which writes need confirmation, how to ask, and what to look
-        up first.
+        """Return Markdown for the agent's system prompt: which writes require confirmation, how to ask the user, and
+        what to look up first.
 
-        Empty if no write needs confirmation or a look-up. With `heard=False` (user messages are not reported), the text
-        tells the agent to make each call without asking.
+        Empty if no write requires confirmation or a look-up. With `heard=False` (user messages are not reported), the
+        text tells the agent to make each call without asking.
         """
         return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the current pack with its postures, or those a conversation began under."""
+        """Return the current pack with its postures, or the pack and postures with which a conversation began."""
         digest = self.pack.pin if opening is None else opening.digest
         found = self._packs.get(digest)
         if found is None:
@@ -151,7 +152,9 @@ class Shield:
         return found
 
     def stranded(self, *, within: float = 24 * 3600.0) -> int:
-        """Count recent conversations that began under a pack version that is not loaded. `within` is in seconds."""
+        """Return the number of recent conversations that began with a pack version that is not loaded. `within` is in
+        seconds.
+        """
         if self.log is None:
             return 0
         openings = self.log.openings(self.tenant, since=self.clock() - within)

@@ -1,4 +1,4 @@
-"""Applies stops: finds those that cover a call and returns their grounds."""
+"""Applies stops: finds the stops that cover a call and returns their grounds."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -22,7 +22,7 @@ class _NamedPolicy(Struct):
 
 
 class _Named(Struct):
-    """The names in a log entry that a stop may use."""
+    """The names in a log entry that a stop may refer to."""
 
     tool: str = ""
     agent: str = ""
@@ -34,14 +34,16 @@ def _read_name(body: bytes | None) -> _Named:
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
-    """Return the grounds of stops against a judged call. `agents` are the names of the calling agents."""
+    """Return the grounds of the stops that cover a judged call. `agents` contains the names of the calling agents."""
     call, parts = judgement.call, judgement.parts or (judgement,)
     tools = (call.tool, *(part.made.call.tool for part in parts))
     return [_ground(stop) for stop in stops_of(stops, pack, tools, {*agents, call.agent}, now)]
 
 
 def stops_of(stops: Stops, pack: Pack, tools: Sequence[str], agents: Collection[str], now: float) -> Sequence[Stop]:
-    """Return the stops that cover a call by its tool or actions; none for a certain read."""
+    """Return the stops that cover a call by its tool or its actions. A call that certainly only reads is not
+    covered.
+    """
     declared = [pack.schema.tools.get(tool) for tool in tools]
     if all(each is not None and each.effect != "write" for each in declared):
         return ()
@@ -64,19 +66,23 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
 
 
 def _is_called(stop: Stop, names: Collection[str]) -> bool:
-    """Whether a stop matches one of these names. Case and spaces are ignored, because stopping too much is safer."""
+    """Whether a stop matches one of these names. Case and spaces are ignored, because stopping too many calls is safer
+    than stopping too few.
+    """
     return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 
 
 def check_target(pack: Pack, what: Target, name: str) -> None:
-    """Raise if the pack has no such tool or policy, because the stop would cover nothing."""
+    """Raise an error if the pack has no such tool or policy, because the stop would not cover anything."""
     known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
     if known is not None and name not in known:
         raise UsageError(f"the pack has no {what} `{name}`", hint=meant(name, known))
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    """Return a warning if no recent log entry matches the stop, because the name may be mistyped; otherwise empty."""
+    """Return a warning if no recent log entry matches the stop, because the name may be mistyped. Otherwise return an
+    empty string.
+    """
     if what == "all":
         return ""
     known = {each for each in _names_in(log, tenant, what) if each}
