@@ -413,7 +413,7 @@ def person() -> str:
 
 class AnswerOptions(TenantLog, frozen=True, kw_only=True):
     by: Annotated[str, "Your name, for the log.", {"default": person, "show_default": "you"}]
-    note: Annotated[str, "Why; shown to the agent if you reject."] = ""
+    note: Annotated[str, "Reason, shown to the agent if you reject."] = ""
 
 
 @command("approve", log_command)
