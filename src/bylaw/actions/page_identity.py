@@ -1,4 +1,6 @@
-"""What a call does to a page, and what a yes to it is for: one element, its frame and form, and the page as shown."""
+"""Determines whether a call changes a page, and what a user's yes to the call covers: one element with its frame and
+form, and the page as shown.
+"""
 
 import json
 from collections.abc import Mapping
@@ -36,7 +38,7 @@ def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], *, na
     """Whether a call certainly changes nothing. It follows a link to a page of the same host, or of one that the
     action names; it types into a text field; or it presses a key that moves the view.
 
-    Anything else on a page may do anything, whatever it is called.
+    Any other act on a page could have any effect, whatever the element is called.
     """
     element, key = target.element, arguments.get("key") or arguments.get("keys")
     if page.is_in_frame(element):
@@ -74,8 +76,8 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
 
 
 def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element with its dialog, its main part, or else the whole page. The user decides by what these show.
-    Everything else, such as a clock in the header, may change all the time.
+    """Return an element with its dialog, its main part, or else the whole page. The user bases the decision on what
+    these parts show. Other parts, such as a clock in the header, may change at any time.
     """
     above = [] if page.is_in_frame(element) else list(page.ancestors(element))
     part = next((each for each in above if each.role in _PARTS), None)

@@ -79,7 +79,7 @@ class PageState:
             self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
             self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
-        # An agent in its next turn no longer waits for calls of the last turn.
+        # Once an agent's next turn has begun, it no longer waits for calls of the last turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if step == self._last and result.captured:
             self._words = result.text
@@ -161,7 +161,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
     """
     named, arguments = named_elements(page, call, terms), call.arguments
     if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
-        # Which button a browser presses then depends on scripts and on attributes that no snapshot shows.
+        # The button that a browser then presses depends on scripts and on attributes that no snapshot shows.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce("it types and submits a form at once. Type first, look at the page, then press the button")
         raise NotTaken(
@@ -242,7 +242,7 @@ def _by_ref(page: Page, ref: str) -> Element:
 
 
 def fits_page(page: Page, url: Pattern | None) -> bool:
-    """Whether a pattern occurs in a page's address without its query. It occurs in no unreadable address."""
+    """Whether a pattern occurs in a page's address without its query. A pattern never matches an unreadable address."""
     if url is None:
         return True
     try:

@@ -1,6 +1,6 @@
 """Resolves each call of a generic tool to the actions that it performs.
 
-Live and in an audit, this happens where a call enters judgement. An action's parameters come only from evidence: the
+Both live and in an audit, a call is resolved before it is judged. An action's parameters come only from evidence: the
 call's own arguments, read by a suitable reader, or the page shown last.
 """
 
@@ -50,7 +50,8 @@ class Performed(Struct, frozen=True):
     is_evidence: bool = False
     """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
-    """For each action, the values of the call that are no parameters of the action. Calls with different values differ.
+    """For each action, the values of the call that are not parameters of the action. Calls with different values are
+    different calls.
     """
 
     @property
@@ -236,7 +237,7 @@ class _Resolving:
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
-            # An action of every call does not explain a call whose parts matter.
+            # An action that every call performs does not explain a call whose parts matter.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
@@ -259,7 +260,7 @@ class _Resolving:
         return known
 
     def _may_look(self) -> bool:
-        """Whether a call that may press or choose something certainly does not, whatever an action calls it."""
+        """Whether a call that could press or choose something certainly does not, whatever the action is named."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or not any(given.get(name) for name in named):
@@ -269,7 +270,7 @@ class _Resolving:
         return all(only_shows(self._page, each.target, given, names_host=False) for each in list(self._targets()))
 
     def _fitting(self, part: Part) -> list[Action]:
-        """The actions that a part of the call performs: fallbacks only if no other fits."""
+        """Return the actions that a part of the call performs; fallback actions only if no other action fits."""
         for is_fallback in (False, True):
             of_part = (each for each in self._actions if each.kind == part.kind and each.is_fallback is is_fallback)
             if fitting := [each for each in of_part if self._fits(each, part)]:
@@ -277,7 +278,9 @@ class _Resolving:
         return []
 
     def _check_arguments(self, fitted: Sequence[Action]) -> None:
-        """An argument that no reader parses may change the meaning of the others, like the folder of a command."""
+        """Check the other arguments. An argument that no reader parses may change the meaning of the rest, as a
+        command's folder does.
+        """
         known = {name for each in self._actions for name in each.where} | self._unread
         known |= {each.reads.argument for each in self._actions if each.reads is not None}
         known |= {take.field for each in fitted for take in each.takes if take.source == "argument"}
@@ -400,7 +403,7 @@ class _Resolving:
 
 
 _TOLD_BY = {"element": ("element", "name"), "filled in": ("page", "fields"), "address of the page": ("page", "url")}
-"""The parameters of an action that say the same as a part of an element's identity."""
+"""The parameters of an action that repeat a part of an element's identity."""
 
 
 def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Compiles a policy document and a tool catalogue into a pack that a person can sign. Start at `pipeline`."""
+"""Compiles a policy document and a tool catalogue into a pack that a person can sign. Start with `pipeline`."""

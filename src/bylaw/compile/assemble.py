@@ -28,7 +28,7 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case becomes a variation if this shortens it to at most this share of its full length."""
+"""A case becomes a variation if that shortens it to at most this share of its full length."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
@@ -99,7 +99,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Return records, or parts of records, that are new or changed in the second."""
+    """Return the records, or parts of records, that are new or changed in the second value."""
     made: Case = {}
     for name, record in after.items():
         old = before.get(name, UNSET)
@@ -307,7 +307,7 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """Return, by policy, how many recorded acts it flags, with conversation, step and reason of the first few."""
+    """For each policy, return how many recorded acts it flags, and for the first few the conversation, step and reason."""
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

@@ -201,7 +201,7 @@ def cases_answer(text: str) -> list[Case]:
 
 
 def fault_text(fault: BylawError, case: Case | None = None) -> str:
-    """Explain an error to the author of the faulty answer."""
+    """Describe an error so that the author of the faulty answer can correct it."""
     line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
     of = f"case `{case.get('note', '')}`: " if case is not None else ""
     return f"{of}{line}{fault.message}" + (f"; {fault.hint}" if fault.hint else "")

@@ -39,15 +39,17 @@ class Check(Struct, frozen=True):
     """Why the policy is not enforced."""
     repairs: int = 0
     generated: int = 0
-    """The number of generated inputs that the check was tried on."""
+    """The number of generated inputs on which the check was tried."""
     divided: int = 0
     """The number of inputs on which two generations differed."""
     shown: str = ""
-    """The digest of all text in the check's questions. If it is unchanged, the check stays."""
+    """The digest of all text in the check's questions. If the digest is unchanged, the check is reused."""
 
 
 def settled(policy: str, settle: Callable[[], Check | None]) -> Check | None:
-    """Return a policy's check. An unexpected error in generated code is this policy's fault and ends no compile."""
+    """Return a policy's check. An unexpected error in generated code is reported for this policy and does not end the
+    compile.
+    """
     try:
         return settle()
     except BylawError:

@@ -1,4 +1,4 @@
-"""The context of a question about policies: only the tools they bind and the entities within reach."""
+"""The context of a question about policies: only the tools that they bind and the entities within reach."""
 
 import json
 import re
@@ -79,7 +79,9 @@ def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences: str) -> str:
-    """Return the unbound tools by name and arguments. Among very many, return those that the sentences name."""
+    """Return the unbound tools by name and arguments. If there are very many, return only those that the sentences
+    name.
+    """
     bound = set(tools)
     others = {name: card for name, card in cards.items() if name not in bound}
     if len(others) > _MOST_OTHERS:
@@ -200,7 +202,9 @@ def _singular(text: str) -> list[str]:
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:
-    """Whether some part of a key is available. The others may be constants, such as a kind that a policy names."""
+    """Whether at least one part of a key is available. The other parts may be constants, such as a kind that a policy
+    names.
+    """
     return not key or any(_leads(name, part) for part in key for name in names)
 
 

@@ -1,6 +1,6 @@
-"""Gives the compiler's stages the known answers and collects their missing ones.
+"""Gives the compiler's stages the known answers and collects the requests for missing answers.
 
-A stage never waits. It asks its questions and stops at a missing answer. All missing answers are then requested
+A stage never waits. It asks its questions and stops if an answer is missing. All missing answers are then requested
 together, and the stages run again. So a stage is a pure function of its input and the answers.
 """
 
@@ -95,8 +95,8 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """Apply work to each item. All items are tried before a missing answer stops the work, so that all requests go
-        out together.
+        """Apply work to each item. If answers are missing, the work stops only after every item was tried, so that all
+        requests go out together.
         """
         made: list[Made] = []
         is_missing = False
@@ -157,7 +157,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """Return the complaints about a faulty answer. For a missing answer, nothing else is listed."""
+    """Return the complaints about a faulty answer. If an answer is missing, only that is listed."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"

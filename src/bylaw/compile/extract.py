@@ -1,8 +1,8 @@
 """Extracts the document's policies section by section, with verbatim quotes.
 
 Sentences that no policy cites are asked about once more and then listed. A policy whose quote is not in the document is
-sent back for correction, and dropped if it stays wrong. After a change of the document, unchanged parts are not read
-again.
+sent back for correction, and dropped if the quote is still wrong. After a change of the document, unchanged parts are
+not read again.
 """
 
 import re
@@ -67,7 +67,7 @@ def _section(document: Document, file: File, start: int, end: int) -> Section:
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges that are not split: a heading with its text, or single paragraphs if that is too long."""
+    """Yield ranges that are not split: a heading with its text, or single paragraphs if that text is too long."""
     cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
     for start, end in pairwise(cuts):
         if end - start <= longest:

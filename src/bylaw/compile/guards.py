@@ -5,7 +5,7 @@ of them interprets the sentences. Code that fails a case is repaired a few times
 guard.
 
 An unused number of a sentence is a hint for the reviewer. A guard that uses another number instead, such as 60 days for
-30, is wrong, unless a case shows that it keeps the sentence's number.
+30, is wrong, unless a case shows that the guard applies the sentence's number.
 """
 
 import ast
@@ -52,10 +52,9 @@ def unused_numbers(draft: Draft, code: str) -> list[str]:
 
 
 def replaced_numbers(draft: Draft, general: str, code: str, cases: str) -> tuple[list[str], list[str]]:
-    """Return the policy's numbers that code and cases lack, and the numbers that the code uses instead.
-
-    Both lists are empty if either is. A number is no replacement if the policy or general advice contains it, if it is
-    0, 1 or 2, or if it is the same in other units (a week and 7 days, 10 % and 0.1).
+    """Return the policy's numbers that are in neither code nor cases, and the numbers that the code uses instead. Both
+    lists are empty if either is. A number does not count as a replacement if the policy or general advice contains it,
+    if it is 0, 1 or 2, or if it is the same in other units (a week and 7 days, 10 % and 0.1).
     """
     tried = {_decimal(found) for found in _NUMBER.findall(cases)}
     missing = [each for each in unused_numbers(draft, code) if _decimal(each) not in tried]
@@ -186,7 +185,7 @@ _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
-    """A policy with everything that its questions show."""
+    """A policy with all the information that its questions show."""
 
     draft: Draft
     policy: Policy
@@ -197,7 +196,7 @@ class PolicyBrief(Struct, frozen=True):
     beside: tuple[Draft, ...] = ()
     """Related policies."""
     described: str = ""
-    """The entities without the owner's edits, because an edit is no reason to ask again."""
+    """The entities without the owner's edits, because an edit is not a reason to ask again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
         """Return the policy in words, with related policies outside `group`."""
@@ -260,7 +259,7 @@ def write_guards(
     beside: Mapping[str, tuple[Draft, ...]],
     edited: Container[str] = (),
 ) -> dict[str, Check]:
-    """Return a check for every guard policy without one. A check that still waits for an answer says so."""
+    """Return a check for every guard policy without one. A check that waits for an answer is marked as waiting."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
@@ -281,7 +280,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """Return the cases of some policies, two generations of code, and why either was rejected."""
+    """Return the cases of some policies, two generations of code, and why either generation was rejected."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
@@ -496,9 +495,8 @@ def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaint
 def _looked_at_again(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> tuple[str, int]:
-    """Reconsider odd results on recorded calls. Return the guard and the number of repairs.
-
-    A new version counts if it still passes its cases. Remaining oddities become questions for the owner.
+    """Reconsider unusual results on recorded calls. Return the guard and the number of repairs. A new version is
+    accepted if it still passes its cases. Remaining oddities become questions for the owner.
     """
     told = _of_logs(bench, brief, code)
     if not told:
@@ -563,8 +561,8 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
 
 
 def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
-    """Return a sort key for equivalent guards. A guard that does not search comes first, if look-ups never suffice to
-    permit. Then the guard that reads fewer facts comes first.
+    """Return a sort key for equivalent guards. A guard that does not search comes first if look-ups are never enough
+    for a permit. After that, a guard that reads fewer facts comes first.
     """
     guard, _ = bench.guard(policy, code)
     trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []
@@ -573,7 +571,7 @@ def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
-    """Return a few inputs with different results, those with the fewest facts first."""
+    """Return a few inputs for which the results differ, inputs with the fewest facts first."""
     chosen: dict[tuple[str, ...], Trial] = {}
     for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
         said = (*trial.outcomes, *trial.because)

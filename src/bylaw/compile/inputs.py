@@ -3,9 +3,9 @@
 Calls are generated in invented worlds, one world per seed, from the constants in guards. Every field of every entity
 has a value from a small pool around the constants. Values thus fall on both sides of limits, and ids often match.
 
-Cases may leave out enumeration values that a guard reads, and bounds. Both are found among generated calls: one whose
-record has such a value, and one on which the guard differs from a variant with `<` instead of `<=`. A referee
-interprets the sentences. The owner is asked about what they leave undecided.
+Cases may leave out enumeration values that a guard reads, and bounds. A generated call fills each gap: its record has
+the missing value, or the guard's result differs from that of a variant with `<` instead of `<=`. A referee interprets
+the sentences. If the sentences leave a situation undecided, the owner is asked about it.
 
 A guard that fails on some recorded calls, or denies most, is reconsidered once. Complaints contain counts, code
 locations and denial texts, but no values from records.
@@ -115,7 +115,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
 
 
 def _decisive(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every syntax node except in denial texts."""
+    """Yield every syntax node outside denial texts."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
@@ -345,7 +345,7 @@ def _name(thing: tuple[str, Key]) -> str:
 _TRIED = 200
 """The maximum number of recorded conversations per guard."""
 _FEWEST = 5
-"""Denials are odd if they are at least this many and more than half of the calls."""
+"""Denials are unusual if there are at least this many and they make up more than half of the calls."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -424,7 +424,8 @@ class Gap(Struct, frozen=True):
 
 
 def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
-    """Return enumeration values that the guard reads and no case has, each with the shortest such call.
+    """Return the enumeration values that the guard reads and no case has, each with the shortest call that has the
+    value.
 
     Calls for a missing record are left out, because their outcome does not depend on the value.
     """

@@ -3,8 +3,8 @@
 An item is identified by its name, in whichever file it is. In an edited file, all other lines stay unchanged.
 
 The merge has three sides: the compiler's last version, the owner's current one, and the compiler's new one. It goes
-item by item, and a deletion is an edit. If both sides changed an item, the owner's edit stays and a question reports
-this. A policy's kind, tools and check come from one side together.
+item by item, and a deletion is an edit. If the owner and the compiler both changed an item, the owner's edit is kept
+and a question reports the conflict. A policy's kind, tools and check always come from the same side.
 """
 
 import ast
@@ -327,7 +327,7 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy whose sentences are gone, with its check. If it was edited, a note quotes it in full."""
+    """Remove a policy and its check if its sentences are gone. If the policy was edited, a note quotes it in full."""
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:
         made.items.pop(key, None)

@@ -1,7 +1,7 @@
 """Learns weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for their risk.
 
-Guards' verdicts are not used as labels. They know nothing about consent or other rules, so weights learned from them
-would switch rules off.
+Guards' verdicts are not used as labels. Guards do not consider consent or other rules, so weights learned from their
+verdicts would switch rules off.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ class Lesson(Struct, frozen=True):
 
     @property
     def fault(self) -> str:
-        """Return why the weights must not be used; empty if accuracy on the held-out examples rises."""
+        """Return why the weights must not be used; empty if they raise accuracy on the held-out examples."""
         if not self.kept_back:
             return "no labelled conversation was held back (every fifth is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)

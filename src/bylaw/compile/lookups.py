@@ -1,7 +1,7 @@
 """Writes look-up functions: code that searches results for fields that observations cannot reach.
 
-The idea is from the near-miss paper. The functions use the guard language, so no foreign code runs. They are tried on
-recorded results first.
+The near-miss paper proposes such functions. They are written in the guard language, so no foreign code runs, and are
+first tried on recorded results.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

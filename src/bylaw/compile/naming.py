@@ -19,7 +19,7 @@ def function_name(policy: str) -> str:
 
 
 def digest_of(*shown: str) -> str:
-    """Return a digest of everything that a question shows."""
+    """Return a digest of everything shown in a question."""
     return hashlib.sha256("\0".join(shown).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Runs all stages as far as the answers allow; `compile_pack` asks until nothing is left to ask.
+"""Runs all stages as far as the available answers allow; `compile_pack` asks questions until none are left.
 
 document ──extract──▶ drafts ──cover──▶ further drafts tools, logs ──describe──▶ things drafts ──sort──▶ kinds and tools
 ──write_guards, write_rules──▶ checks with cases ──assemble──▶ the files of a pack
@@ -49,7 +49,7 @@ class Source(Struct, frozen=True):
     now: str = ""
     """A fixed clock; empty if calls have their own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile. The parts that the document's changes do not affect are reused."""
+    """The result of an earlier compile. Parts that are not affected by changes to the document are reused."""
     refinements: int = 0
     """The maximum number of rules to refine; 0 switches refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
@@ -97,7 +97,7 @@ class Work(Struct):
 
     @property
     def extractions(self) -> tuple[Extraction, ...]:
-        """The completed readings of the document."""
+        """The completed extractions of the document's policies."""
         return tuple(each for each in (self.first, self.second) if each is not None)
 
     @property
@@ -154,8 +154,8 @@ def require_tools(cards: Mapping[str, Card]) -> None:
 def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     """Run every stage as far as the answers allow, and record missing answers.
 
-    `benches` caches trials for the next run. Policies come in two waves, those of the first reading and those in
-    uncovered sentences, so that no stage waits unnecessarily.
+    `benches` caches trials for the next run. Policies are processed in two waves, first those of the first reading and
+    then those in uncovered sentences, so that no stage waits unnecessarily.
     """
     work = Work()
     known = source.earlier.things if source.earlier is not None else None

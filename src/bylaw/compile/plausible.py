@@ -1,7 +1,7 @@
 """Whether a generated situation could occur, by the tools' schemas and by recorded values.
 
-A number is negative only if the schema or a record says so. If one date of a record was never after another, such as
-the start and the end of a stay, it is not after it in a plausible situation either.
+A number is negative only if the schema or a record says so. If the first of two dates in a record was never after the
+second, such as the start and the end of a stay, a situation in which it comes later is not plausible.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Refines rules until they are verifiable and free of duplicates (ShieldAgent, Algorithm 2).
 
 Rules wait in a heap, vaguest first. A model rewrites each rule, and the new form replaces the old one if it loads and
-passes the policy's cases. A rule is refined again only while this makes it less vague, so that the loop ends. Then
-similar predicates are merged if every rule still passes. This repeats until nothing changes or the budget is used up.
-The result of each step is recorded.
+passes the policy's cases. A rule is refined again only as long as each refinement makes it less vague, so the loop
+always ends. Then similar predicates are merged if every rule still passes. This repeats until nothing changes or the
+budget is used up. The result of each step is recorded.
 """
 
 import heapq

@@ -60,7 +60,7 @@ _ALIKE = 0.6
 _ASKED = 3
 """The maximum number of questions per policy."""
 _COMMON = 0.1
-"""A word in more than this share of policies does not distinguish any."""
+"""A word that occurs in more than this share of policies does not distinguish them."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 

@@ -60,7 +60,7 @@ _DISPUTED = 0.2
 
 
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
-    """Return lines that estimate the cost of asking."""
+    """Return lines that estimate the cost of the questions."""
     desk = Desk()
     run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)

@@ -133,7 +133,7 @@ def _settle(
             tried.append((own, results))
         if repairs == REPAIRS:
             break
-        # The question is about one policy only, so the answer shown is its part of the first answer.
+        # The question is about one policy only, so it shows only that policy's part of the first answer.
         request = sent_back(request, dump(own), wrong)
         judge = partial(_judged_rules, policies=[policy], bench=bench)
         made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
@@ -159,7 +159,9 @@ def _looked_at_again(
     request: Request,
     questions: list[Question],
 ) -> dict[str, Any]:
-    """Reconsider a rule that is broken in most recorded conversations. If it still is, ask the owner."""
+    """Reconsider a rule that is broken in most recorded conversations. If it is still broken in most of them
+    afterwards, ask the owner.
+    """
     told = rule_complaint(bench, policy, own)
     if not told:
         return own
@@ -202,7 +204,9 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """Return the cases without breaches that the predicates' words cannot show. No repair could pass these."""
+    """Return the cases, except those with breaches that the predicates' wording cannot detect, because no repair could
+    pass these.
+    """
     if not cases or bench.rule_faults([policy], rules):
         return cases
     kept: list[Case] = []

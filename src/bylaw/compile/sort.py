@@ -119,11 +119,13 @@ def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) 
 
 
 _FIGURES = ("integer", "money", "date")
-"""Types with more values than patterns can distinguish."""
+"""Types that have more values than patterns can distinguish."""
 
 
 def _figures(each: Sorted) -> list[str]:
-    """Return complaints about numbers that patterns would read. "No extra bags" would become no bag at all."""
+    """Return complaints about numbers that patterns would read. A pattern would misread "no extra bags" as no bags at
+    all.
+    """
     return [
         f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
         " fixed values can tell: give patterns whose last group is the figure, each with an empty `value`; or leave its"

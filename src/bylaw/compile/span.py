@@ -1,7 +1,7 @@
 """Extracted policies, the places of their quotes, and their form in `policies.yaml`.
 
-All stages determine coverage with this module. A quote that occurs several times means all occurrences. If another
-quote of the policy occurs only once, the repeated quote means the closest occurrence, and its span says so.
+All stages determine coverage with this module. A quote that occurs several times refers to all of its occurrences. If
+another quote of the policy occurs only once, the repeated quote refers to the closest occurrence, and its span says so.
 """
 
 from collections.abc import Iterable, Sequence

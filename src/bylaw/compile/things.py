@@ -153,7 +153,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
         known = [*listed, *sorted(word for word in words if word is not None)]
         body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
         if None in words:
-            # A missing amount, date or text can be null. For an enumeration, the value behind null is unknown.
+            # A missing amount, date or text can be null. In an enumeration, it is unknown which value null stands for.
             kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
             wide: Any = {**body, "type": kind_of} if body else kind_of
         else:
@@ -180,9 +180,9 @@ def with_defaults(
 ) -> dict[str, Any]:
     """Add defaults for fields that records sometimes lack: an empty list or object, or else none.
 
-    A record is complete if it has everything that the entity's own look-up always shows. If some result shows only part
-    of the entity, a missing field means nothing and gets no default. A field that no record has and a write sets to
-    true, such as `closed`, is false before.
+    A record is complete if it has every field that the entity's own look-up always shows. If a result may show only
+    part of the entity, a missing field proves nothing and gets no default. A field that no record has and a write sets
+    to true, such as `closed`, is false before.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _results(pack, trajectories):
@@ -431,7 +431,7 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # Nobody reads these files, and pretty-printing would take most of a compile's time.
+        # These files are never read by people, and pretty-printing would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -491,7 +491,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the entities of a later part to earlier ones. Earlier statements stay."""
+    """Add the entities of a later part to the earlier entities. Earlier declarations are kept."""
     joined = dict(before)
     for name, body in more.items():
         old = joined.get(name)

@@ -1,7 +1,7 @@
 """Reads tools from an OpenAPI description, an MCP `tools/list`, function definitions, JSON schemas or
 Python functions.
 
-Of Python functions, the name, docstring and annotations are read from their source. No code is imported or run.
+The names, docstrings and annotations of Python functions are read from their source. No code is imported or run.
 """
 
 import ast
@@ -307,7 +307,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
 def with_logs(
     cards: Mapping[str, Card], trajectories: Iterable[Trajectory | BylawError]
 ) -> tuple[dict[str, Card], list[Trajectory]]:
-    """Add recorded results to the cards, and tools that only the logs know. Return also the conversations."""
+    """Add recorded results to the cards, and add tools that occur only in the logs. Also return the conversations."""
     shapes, results = Shapes(), Results()
     read: list[Trajectory] = []
     for trajectory in trajectories:
@@ -322,7 +322,8 @@ def with_logs(
             made[name] = Card(name, str(shape.definition.get("description", "")), *record)
     for name, card in made.items():
         if text := results.text(name):
-            # Recorded results take precedence over a schema, but words may describe unrecorded results.
+            # Recorded results take precedence over a schema, but a description in words may cover results that were not
+            # recorded.
             words = [line for line in card.results.splitlines() if line.startswith("returns: ")]
             shown = results.schema(name)
             made[name] = replace(card, results="\n".join([*words, text]), output=shown or card.output)

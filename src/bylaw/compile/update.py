@@ -88,7 +88,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Return why a staged pack would not load, ignoring missing acceptances."""
+    """Return why a staged pack would not load, apart from missing acceptances."""
     try:
         build_pack(read_folder(root))
     except PackError as error:
@@ -175,7 +175,8 @@ def read_before(root: Path) -> Before:
         return Before(root, made_of, kept.work, dict(kept.items), texts, items)
     except msgspec.ValidationError:
         pass
-    # An older version wrote `work.json` without items. The original of an edited file is unknown, so all of it stays.
+    # An older version wrote `work.json` without items. The original of an edited file is unknown, so the whole file is
+    # kept.
     try:
         work = msgspec.json.decode(raw, type=Work)
     except msgspec.DecodeError as error:
@@ -394,7 +395,7 @@ def rejections(
     """Return, by policy, the text to add to its question: note, rejected check, logged calls that it flagged, and
     neighbours.
 
-    A rejection lapses when the policy or check changes, and does not count then. Values of logged calls are included
+    A rejection lapses when the policy or check changes, and is then ignored. Values of logged calls are included
     only `with_values`.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)

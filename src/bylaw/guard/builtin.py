@@ -147,7 +147,7 @@ class BuiltIns(Operations):
         yield from (admit(value, self.zone) for value in admit(values, self.zone))
 
     def do_zip(self, *lists: Any) -> Any:
-        """Python's `zip`, which stops at the end of the shortest list."""
+        """Run Python's `zip`, which stops at the end of the shortest list."""
         for values in lists:
             if not isinstance(values, Unknown):
                 self.many("zip", values)

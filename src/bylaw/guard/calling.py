@@ -99,8 +99,8 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Return True if a member certainly matches, False if certainly none does; otherwise None. Record the relevant
-    reads.
+    """Return True if a member certainly matches, False if certainly no member matches, and None otherwise. Record the
+    relevant reads.
     """
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
@@ -119,7 +119,7 @@ def _find_sure(
 ) -> tuple[list[Trial], Trial | None]:
     """Test members in turn until one certainly matches. Return all tested members and the match.
 
-    A member's answer is reused on every path that has decided none of the variables behind it.
+    A member's answer is reused on every path that has not decided any of the variables behind the answer.
     """
     kept: dict[Key, Trial] = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
     trials: list[Trial] = []

@@ -93,9 +93,8 @@ def evaluate(
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:
-    """Evaluate `guard` for a call of `tool`; return one completion for each relevant state of the user's facts.
-
-    If `source` is the world, pass `seen`, which tells what the agent had seen.
+    """Evaluate `guard` for a call of `tool`; return one completion for each relevant state of the user's facts. If
+    `source` is the world, pass `seen`, which says what the agent had seen.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
     said = inquiry.ask(guard, assume, coverage=coverage)
@@ -200,7 +199,7 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """Name the call's arguments on a failing line, with types, if two values were incompatible."""
+    """If two values were incompatible, name the call's arguments on the failing line, with their types."""
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]

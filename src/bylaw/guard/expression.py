@@ -1,7 +1,7 @@
 """Translates expressions of the guard language to instrumented Python and rejects everything else.
 
 Known values stay plain Python values. Reads, arithmetic and calls go through the run, named `_`. Comparisons with plain
-constants, `and`, `or`, `not` and `if` stay Python's own, because Unknown overloads them.
+constants, `and`, `or`, `not` and `if` are left to Python, because Unknown overloads them.
 """
 
 import ast
@@ -144,7 +144,7 @@ class Expressions:
         return self.run("chain", orders, made[0], *later)
 
     def container(self, node: ast.expr) -> ast.expr:
-        """Translate the right side of `in`, where alone a set is allowed. Constants become a plain tuple."""
+        """Translate the right side of `in`, the only place where a set is allowed. Constants become a plain tuple."""
         if not isinstance(node, (ast.Set, ast.List, ast.Tuple)):
             return self.expression(node)
         items = [self.expression(item) for item in node.elts]

@@ -1,8 +1,6 @@
-"""Arithmetic, comparison and built-ins on values. All are size-limited and accept Unknowns.
-
-A float combined with money counts as the decimal it prints as, since JSON writes 19.99 and not the nearest binary
-number. A date combined with a time counts as the start of its day. Times are compared in UTC, and a time without an
-offset is in UTC.
+"""Arithmetic, comparison and built-ins on values. All are size-limited and accept Unknowns. A float combined with money
+counts as the decimal that Python prints for it, since JSON writes 19.99 and not the nearest binary number. A date
+combined with a time counts as the start of its day. Times are compared in UTC, and a time without an offset is in UTC.
 """
 
 import operator
@@ -138,7 +136,7 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Explain why two values that look alike are never equal, such as the text "5" and the number 5. Empty if they are
+    """Return why two values that look alike are never equal, such as the text "5" and the number 5; empty if they are
     comparable.
     """
     left, right = one.__class__, other.__class__

@@ -1,4 +1,4 @@
-"""Tells whether a path leads inside a folder or outside."""
+"""Determines whether a path leads inside or outside a folder."""
 
 import os
 import re

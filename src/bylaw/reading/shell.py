@@ -2,7 +2,7 @@
 it.
 
 The text is read as bash and POSIX shells read it. The syntax tree counts only if it covers the text without gaps.
-Anything that can change the meaning of words is `Unreadable`: functions, aliases, `eval`, `source`, and programs in
+Text is `Unreadable` if it can change the meaning of words: functions, aliases, `eval`, `source`, and programs in
 variables.
 """
 
@@ -517,7 +517,7 @@ class _Reader:
             self._change_directory(command)
 
     def _check_variables(self, command: Command) -> None:
-        """Check that assigned variables cannot change which programs, files or words are meant."""
+        """Check that assigned variables cannot change which programs, files or words the command refers to."""
         for name, _ in command.assignments:
             if words.is_special(name) and not (name == "IFS" and command.program == "read"):
                 raise Unreadable(f"`{name}` changes what commands do", line=self.line)

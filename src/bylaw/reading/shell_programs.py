@@ -92,7 +92,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def is_special(name: str) -> bool:
-    """Whether a variable changes which programs, files or words are meant."""
+    """Whether a variable changes which programs, files or words a command refers to."""
     return _SPECIAL.fullmatch(name) is not None or name in _OF_ZSH
 
 
@@ -320,7 +320,7 @@ class Command(Struct, frozen=True):
 
     @property
     def is_of_system(self) -> bool:
-        """Whether the system's own program is meant: no folder is given, or one of the system's."""
+        """Whether the command names the system's own program: with no folder, or with one of the system's folders."""
         return "/" not in self.written or posixpath.normpath(posixpath.dirname(self.written)) in FOLDERS
 
     @property
@@ -404,7 +404,7 @@ class Command(Struct, frozen=True):
 
     @property
     def writes(self) -> bool:
-        """Whether the command may change something. True unless program and options are known to only read."""
+        """Whether the command may change something. True unless it is known to only read with these options."""
         return not only_reads(self)
 
 

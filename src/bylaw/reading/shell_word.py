@@ -44,8 +44,8 @@ _ANSI_LETTERS = {
 def read_word(written: str, residue: str, *, expands_outside: bool = False, expands_inside: bool = False) -> Word:
     """Return the word that `written` means.
 
-    The flags say whether the grammar found an expansion outside or inside double quotes. `residue` is the word with a
-    letter for each expansion. An expansion that the grammar missed is `Unreadable`.
+    The flags say whether the grammar found an expansion outside or inside double quotes. `residue` is the word with
+    each expansion replaced by a letter. An expansion that the grammar missed is `Unreadable`.
     """
     word = _Unquoting(residue).word()
     if expands_outside:

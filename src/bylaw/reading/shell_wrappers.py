@@ -50,7 +50,7 @@ _PREFIXES: dict[str, tuple[str, str]] = {
 
 
 def unwrap(command: "Command") -> Inner | None:
-    """Return the command that a wrapper runs; None if the program is not a wrapper. Raises `Unreadable` if this is
+    """Return the command that a wrapper runs; None if the program is not a wrapper. Raises `Unreadable` if either is
     uncertain.
     """
     name, words = command.program, command.words

@@ -33,7 +33,9 @@ _OTHERS = ("duckdb", "bigquery", "snowflake")
 _CONSTANTS = ("Literal", "Placeholder", "Parameter", "National")
 """Values that may distinguish rows; not true and false, which only distinguish two halves."""
 _UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
-"""Dialects in which a quoted name in other letters than an unquoted one is another name, with what those become."""
+"""Dialects in which a quoted name and an unquoted name differ if their letter case differs, with the case that unquoted
+names are converted to.
+"""
 _OF_INSERT = frozenset(
     {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
 )
@@ -526,7 +528,7 @@ class _Parsed:
         return frozenset(found)
 
     def _collect(self, node: Any, known: frozenset[str], found: set[str], skip: Any) -> None:
-        """Collect the table names under `node` that are no CTE in scope."""
+        """Collect the table names under `node` that are not a CTE in scope."""
         if node is skip:
             return
         is_named = isinstance(node, self.exp.Table) and isinstance(node.this, self.exp.Identifier)
@@ -554,7 +556,7 @@ class _Parsed:
         return name.casefold()
 
     def _is_query_of(self, table: Any, known: frozenset[str]) -> bool:
-        """Whether a table is one of the queries in `with`: never with a schema."""
+        """Whether a table is one of the queries in `with`. A name with a schema never is."""
         name, named = table.this, str(table.this.this)
         if named.casefold() not in known or table.args.get("db") or table.args.get("catalog"):
             return False
@@ -582,7 +584,7 @@ class _Parsed:
         )
 
     def _writes(self, node: Any) -> list[Statement]:
-        """Return a write and its other effects: an insert may update, a `create` may drop."""
+        """Return a write and its other effects: an insert may also update, and a `create` may also drop."""
         found = self._write(node)
         is_table = str(node.args.get("kind")).upper() == "TABLE"
         if isinstance(node, self.exp.Create) and is_table and node.args.get("replace"):
@@ -633,7 +635,7 @@ class _Parsed:
         return None if found & queries or self._is_alias(node, found) else frozenset(found)
 
     def _is_plain_table(self, node: Any) -> bool:
-        """Whether a new table is no part of another, and filled at most by a query."""
+        """Whether a new table is not part of another table and is filled by a query at most."""
         exp, properties, filled = self.exp, node.args.get("properties"), node.args.get("expression")
         if next(node.find_all(exp.Reference, exp.ForeignKey), None) is not None:
             return False
@@ -691,7 +693,7 @@ class _Parsed:
         exp, where = self.exp, node.args.get("where")
         has_others = {key for key, value in node.args.items() if value} - _OF_ONE_TABLE
         if has_others or not isinstance(node.this, exp.Table) or node.this.args.get("joins"):
-            # The column may belong to another table, and every row of this one changes.
+            # The column may belong to another table, and then every row of this table changes.
             return False
         if (limit := node.args.get("limit")) is not None and self._is_few(limit):
             return True
@@ -756,7 +758,9 @@ def _conjuncts(condition: Any, exp: Any) -> Iterator[Any]:
 
 
 def _name(table: Any, dialect: str) -> str:
-    """Its name with its schema; a part with a dot in it, or with letters that count, keeps its quotes."""
+    """Return a table's name with its schema. A part keeps its quotes if it contains a dot or if its letter case
+    matters.
+    """
     folded = _UNLIKE_IN_QUOTES.get(dialect)
     parts: list[str] = []
     for part in table.parts:

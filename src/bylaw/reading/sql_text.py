@@ -31,8 +31,8 @@ class Token(Struct, frozen=True):
 
 
 class Lexis(Struct, frozen=True):
-    """The syntax of strings, names and comments in a dialect. None means that the text must read the same either
-    way.
+    """The syntax of strings, names and comments in a dialect. None means that the text must have the same meaning
+    either way.
     """
 
     backslash_escapes: bool | None = None
@@ -205,7 +205,8 @@ class _Scanner:
         text, start = self.text, self.at
         if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
             raise self._fault("three quotes in a row begin a longer string for some databases")
-        # PostgreSQL and related databases continue the string before, which may have had escapes.
+        # PostgreSQL and related databases treat this as a continuation of the previous string, which may have had
+        # escapes.
         goes_on = bool(self.lexis.dollar_quotes and self.found and self.found[-1].kind == "string")
         escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
         plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)

@@ -1,4 +1,4 @@
-"""Parses a URL's target, in the way on which browsers and HTTP clients agree."""
+"""Parses a URL's target, as far as browsers and HTTP clients agree on it."""
 
 import ipaddress
 import re
@@ -43,7 +43,9 @@ class Url(Struct, frozen=True):
         return not address.is_global
 
     def is_on(self, hosts: Collection[str]) -> bool:
-        """Whether the host is one of `hosts`: `example.com` means only itself, `*.example.com` all names below."""
+        """Whether the host is one of `hosts`: `example.com` matches only itself, and `*.example.com` matches every name
+        below it.
+        """
         return any(self._is_named(host.casefold().rstrip(".")) for host in hosts)
 
     def _is_named(self, host: str) -> bool:
@@ -129,7 +131,7 @@ def _host(written: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    """Return the name in ASCII, if nobody can mistake it for another."""
+    """Return the name in ASCII if it cannot be mistaken for another name."""
     if len(name) > 253:
         raise Unreadable("the host name is too long")
     if name.isascii() and "xn--" not in name:

@@ -69,8 +69,8 @@ class LazyAutomaton:
     """An automaton that creates its states on demand.
 
     A search of at most `SEARCH_CAP` transitions finds the verdict. The verdict is current if the search reaches the
-    other value, and permanent if it completes without reaching it. A search that is cut short, or knows only some
-    letters, gives None. Every verdict given is correct.
+    other value, and permanent if the search completes without reaching that value. A search that is cut short, or knows
+    only some letters, gives None. Every verdict given is correct.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
@@ -280,7 +280,7 @@ class Pair:
 
 
 def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[int]:
-    """Return the class of each state by Moore's algorithm. Two states share a class if no input tells them apart."""
+    """Return the class of each state by Moore's algorithm. Two states share a class if no input distinguishes them."""
     numbers: dict[Hashable, int] = {}
     classes = [numbers.setdefault(label, len(numbers)) for label in labels]
     while True:

@@ -18,8 +18,8 @@ Evidence = Mapping[str, Belief]
 CircuitAnswer = Literal["allow", "deny", "ask"]
 
 Speech = Literal["silent", "against", "for", "broken", "undecided"]
-"""How a rule sees the action. `against`: broken only with the action. `for`: broken only without the action. `broken`:
-broken both ways. `silent`: broken neither way.
+"""How a rule evaluates the action. `against`: broken only with the action. `for`: broken only without the action.
+`broken`: broken both ways. `silent`: broken neither way.
 """
 
 WIDTH_CAP = 12
@@ -54,7 +54,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True):
-    """How one rule sees the action."""
+    """How one rule evaluates the action."""
 
     name: str
     speech: Speech
@@ -62,7 +62,7 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     hard: bool = False
     policy: str = ""
     with_action: bool | None = None
-    """Whether the rule is kept if the action is taken; None if this depends on an unknown predicate."""
+    """Whether the rule is followed if the action is taken; None if that depends on an unknown predicate."""
     without_action: bool | None = None
     unknown: tuple[str, ...] = ()
 

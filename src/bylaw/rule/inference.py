@@ -1,8 +1,9 @@
 """Computes how safe an action is under a circuit.
 
 The model is a Markov logic network over the action and the unknown predicates (ShieldAgent, Eq. 4). P(world) is
-proportional to exp(sum of the weights of the rules it keeps). Worlds that break a hard physical rule have probability
-zero. A predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(action) - P(no action) (Eq. 5).
+proportional to exp(sum of the weights of the rules that the world satisfies). Worlds that break a hard physical rule
+have probability zero. A predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(action) - P(no
+action) (Eq. 5).
 """
 
 import math
@@ -141,7 +142,7 @@ def differences(reduced: Reduced) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8192)
 def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[float, ...]:
-    """Return both columns as one table with the action as lowest bit."""
+    """Return both columns as one table, with the action as the lowest bit."""
     values = bytearray(2 * len(reduced.kept_with))
     values[0::2] = reduced.kept_without
     values[1::2] = reduced.kept_with

@@ -1,8 +1,9 @@
 """Learns rule weights from labelled acts, with a convex margin hinge or the paper's loss.
 
 In an example, each rule gives -1 (against the act), 1 (for the act) or 0. z is the weighted sum, and an act passes if z
-reaches the learned threshold. The default loss asks for a distance of 1 on the right side. It is smooth near that
-distance and linear beyond, so that a wrong label has limited effect. Weights are at least 0 and have an L2 penalty.
+reaches the learned threshold. The default loss asks for a distance of 1 on the right side of the threshold. The loss is
+smooth near that distance and linear beyond it, so that a wrong label has limited effect. Weights are at least 0 and
+have an L2 penalty.
 
 The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). All weights at 0 minimise it, and with prohibitions only,
 safe acts can only reduce weights.
@@ -66,7 +67,7 @@ def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], thresho
     """Raise weights until each rule denies on its own, unless labels contradict this.
 
     A rule that is broken only together with others, or never, gets little weight from the loss. This does not show that
-    the rule is unimportant. Its weight is raised if no fewer examples are right then.
+    the rule is unimportant. The weight is raised if this does not reduce the number of correctly classified examples.
     """
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)

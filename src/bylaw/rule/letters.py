@@ -5,8 +5,8 @@ possible vector of leaf values, as bits. Formulas with the same skeleton and the
 automaton, whatever their predicates are called.
 
 A truth table gives a rule's value at one act as a boolean function of predicates. A propositional rule has one table. A
-temporal rule has one table per act, which tells whether a value breaks the rule for good. Circuits use only tables, so
-that both kinds mix.
+temporal rule has one table per act, which says whether a value breaks the rule for good. Circuits use only tables, so
+both kinds of rule can be combined.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values keeps a rule in one monitor state; None if unknown."""
+"""Whether an act with these values complies with a rule that is in one monitor state; None if unknown."""
 
 
 class TruthTable(msgspec.Struct, frozen=True):

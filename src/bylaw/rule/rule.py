@@ -1,4 +1,4 @@
-"""A rule: a formula over predicates, with its policy and weight; and the checks of rules for conflicts."""
+"""Defines a rule (a formula over predicates, with its policy and weight) and checks rules for conflicts."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -25,7 +25,8 @@ class Rule(Struct, frozen=True):
     hard: bool = False
     """Whether the rule is a veto. A veto is not part of the margin and cannot be outvoted."""
     physical: bool = False
-    """Whether the rule is knowledge about predicates. A hard one excludes worlds; a soft one makes them less likely."""
+    """Whether the rule is knowledge about predicates. A hard rule excludes worlds; a soft rule makes them less likely.
+    """
     for_each: str | None = None
     """The key of `FOR EACH key:`. Each value of the key has its own monitor."""
 
@@ -81,13 +82,13 @@ class Limit(Struct, frozen=True):
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 
     def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
-        """Return whom a call counts for; None if unknown."""
+        """Return the tenant, agent or value that a call counts against; None if unknown."""
         where, _, name = self.per.partition(".")
         if where == "tenant":
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        # Compare names like ids, so that another spelling counts as the same customer.
+        # Compare names the way ids are compared, so that another spelling counts as the same customer.
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:

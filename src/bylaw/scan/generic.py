@@ -1,6 +1,6 @@
 """Finds tools whose calls do what an argument says (SQL, shell commands, page elements), and drafts actions for them.
 
-What an argument holds is found by parsing it, never by its name.
+An argument's kind is determined by parsing its values, never from its name.
 """
 
 import itertools
@@ -143,7 +143,9 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Return the `actions:` block of tools.yaml with a guess for everything seen; a person is asked about the rest."""
+    """Return the `actions:` block of tools.yaml with a guess for every effect seen in the logs. A person is asked about
+    all other effects.
+    """
     if not found:
         return ""
     lines = [

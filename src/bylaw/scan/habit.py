@@ -345,7 +345,9 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return look-ups that are not usual before this write but much rarer before others. Some cases may need these."""
+    """Return look-ups that are not usual before this write but much rarer before others. Some cases may require these
+    look-ups.
+    """
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):
@@ -403,8 +405,8 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Whether the values are identifiers: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if nearly all other values have one. For a few ids, a possible origin is
-    enough.
+    """The first values without an origin, if nearly all other values have one. If there are few ids, a possible origin
+    is enough.
     """
     left_out: tuple[Strange, ...] = ()
     """The first values without origin, if too few others have one or the argument has only a few values."""

@@ -242,7 +242,7 @@ def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # If all parts are objects, this is a table keyed by name.
+    # If all parts are objects, the value is a table keyed by name.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]

@@ -159,8 +159,8 @@ def arguments_for(
 ) -> tuple[tuple[str, ...], int]:
     """Return the arguments for each part of a key, and the distance of their names from it (0 for equal names).
 
-    Names count first. If none fits, an argument fits if most of its values are `known` values of that part. Empty if a
-    part has no argument.
+    Names are compared first. If no name fits, an argument fits if most of its values are `known` values of that part.
+    Empty if a part has no argument.
     """
     chosen: list[str] = []
     distance = 0
@@ -414,7 +414,8 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
-    # A look-up that shows nothing else of the entity is about another one, so its own name is suggested.
+    # A look-up that shows nothing else about the entity belongs to another entity, so the look-up's own name is
+    # suggested.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = _name_by_key(called, key, found)
         found[name] = LoggedThing(name, key, fields, tool, [sight])

@@ -1,4 +1,4 @@
-"""Writes YAML for people to correct: plain, without aliases, and safe for any names in the logs."""
+"""Writes YAML for people to correct. The YAML is plain, has no aliases, and is safe for any names in the logs."""
 
 import json
 import re

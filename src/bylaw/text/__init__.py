@@ -1,4 +1,3 @@
-"""Reads plain text: sentences, days, times, numbers, amounts and names. Start at `number`, `day` and `condition`.
-
-This area imports no other area but `errors`.
+"""Reads plain text: sentences, days, times, numbers, amounts and names. Start with `number`, `day` and `condition`.
+This area imports no area other than `errors`.
 """

@@ -1,4 +1,4 @@
-"""Limits the work of one request. Code counts its steps here if its work grows with the input."""
+"""Limits the work of one request. Code whose work grows with the input counts its steps here."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ _COST: ContextVar[Cost | None] = ContextVar("bylaw_cost", default=None)
 
 @contextmanager
 def counting(cost: Cost) -> Generator[None]:
-    """Count all work of the current task towards a request."""
+    """Count all work done in the current task towards a request."""
     token = _COST.set(cost)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Tells whether a pattern for hosts or addresses matches only one host."""
+"""Determines whether a pattern for hosts or addresses matches only one host."""
 
 import re
 

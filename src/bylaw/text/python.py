@@ -14,7 +14,7 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|$)")
 
 
 def parse_python(text: str | bytes, file: str = "<unknown>", mode: str = "exec") -> Any:
-    """Parse like `ast.parse`, which no other function may call."""
+    """Parse as `ast.parse` does. No other function may call `ast.parse`."""
     with _PARSING:
         return ast.parse(text, file, mode)
 

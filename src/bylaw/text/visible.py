@@ -42,7 +42,7 @@ class _Visible(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = visible(record.getMessage()), ()
         if record.exc_info:
-            # Handlers reuse an existing `exc_text`.
+            # Handlers reuse `exc_text` if it already exists.
             record.exc_text = visible("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
         return True
 

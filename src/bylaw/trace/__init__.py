@@ -1,4 +1,4 @@
-"""Recorded conversations in any supported format. Start at `event`, then `reader`."""
+"""Recorded conversations in any supported format. Start with `event`, then read `reader`."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -57,7 +57,7 @@ def shape(value: Any) -> Format | None:
         if keys <= record.keys():
             return format
     match record.get("info"):
-        # The simulations come last, beyond the bytes seen here.
+        # The simulations come at the end of the document, after the bytes seen here.
         case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
             return "tau2"
         case _:
@@ -212,7 +212,7 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
     index = source.span.index if source.span is not None else 0
     if layout == "document":
         data, why = source.document()
-        # A part of a list contains members without the brackets.
+        # A part of a list contains members but not the brackets.
         yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
     for line in source.lines():
@@ -254,7 +254,7 @@ def _is_one_record(line: bytes) -> bool:
 
 
 def _is_talk(data: bytes) -> bool:
-    """Whether a list is one conversation and not several."""
+    """Whether a list is one conversation rather than several."""
     try:
         members = _list.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -286,7 +286,7 @@ def elements(
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
     """Yield the records of all documents in `data`, and an error for each piece between documents."""
     at = 0
-    # One at a time: a list's members show where it ends, even if a damaged member lacks brackets.
+    # Members are read one at a time, because they show where their list ends even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":

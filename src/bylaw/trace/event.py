@@ -20,12 +20,12 @@ Party = Literal["user", "agent"]
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
 """The start of the text that a shield returns instead of a result, for a call refused before it ran."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""The start of that text if the same call was made before."""
+"""The start of the text that a shield returns if the same call was made before."""
 HOOK = r"PreToolUse:\S+ hook error: "
 """The Claude agent's prefix to the message of a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""Followed by the refused tool's name. Any other text with this start is a tool's own result."""
+"""The refused tool's name follows this prefix. Any other text with this prefix is a tool's own result."""
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
 """The start of a result that a shield may have written."""
 
@@ -48,8 +48,8 @@ class Card(Struct, frozen=True, omit_defaults=True):
     """The digest of the tool and its arguments. The card is valid for exactly this call."""
     text: str
     expires: float | None = None
-    """The time of expiry, in seconds since the epoch. Later, neither an answer to the card nor a call based on one
-    counts.
+    """The time of expiry, in seconds since the epoch. After that time, neither an answer to the card nor a call based
+    on such an answer counts.
     """
 
 
@@ -106,7 +106,7 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made before it decided a call. The result is true."""
+    """A look-up that a shield made before it decided a call. The result is reliable."""
 
     tool: str
     arguments: dict[str, Any]

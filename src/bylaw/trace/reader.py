@@ -62,14 +62,14 @@ def read(
     """Yield the trajectories of a file in order, with an error for each unreadable record.
 
     Raises `FormatError` if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
-    `file#position`; `Identities` makes them unique over several files. `share` is `(k, n)`: yield only every n-th, from
-    the k-th on.
+    `file#position`; `Identities` makes them unique over several files. `share` is `(k, n)`: yield only every n-th
+    trajectory, starting with the k-th.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. Pass `found` for a part, which may not show its format."""
+    """Yield the trajectories of a file or part. Pass `found` for a part, because a part may not show its format."""
     found = found or look(source)
     # Imported only now, so that start-up does not load every format.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
@@ -152,7 +152,8 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     if format is None:
         return None
     if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # The first line is longer than the bytes seen. A file of lines continues after it, a document does not.
+        # The first line is longer than the bytes seen. If more follows after this line, it is a file of lines;
+        # otherwise it is a document.
         if not whole and b"\n" not in text and _goes_on(source):
             return Look(format, "lines")
         return Look(format, "document", single=True)

@@ -126,7 +126,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        # A colon follows every key. With as many colons as keys, none is repeated.
+        # A colon follows every key. If there are as many colons as keys, no key is repeated.
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
@@ -282,7 +282,7 @@ _ZONES = {"TzInfo", "timezone", "tzutc", "ZoneInfo"}
 
 
 class NotPython(Exception):
-    """The text is no printed value."""
+    """The text is not a printed value."""
 
 
 def read_python(text: str) -> Any:
@@ -346,7 +346,7 @@ def _read(node: ast.expr, literals: list[Any]) -> Any:
 
 
 def _object(name: str, items: list[ast.expr], named: list[tuple[str, ast.expr]], literals: list[Any]) -> Any:
-    """Return the data in the repr of an object: its fields, or what it holds."""
+    """Return the data in the repr of an object: its fields or its contents."""
     short = name.rpartition(".")[2]
     if short in _CLOCKS:
         zoned = {field: _zone(each, literals) if field == "tzinfo" else _read(each, literals) for field, each in named}

@@ -1,4 +1,4 @@
-"""A log as bytes: plain or packed, by line, whole or in part. Everything readable of a damaged file is read."""
+"""Reads a log as bytes: plain or compressed, by line, whole or in part. A damaged file is read as far as possible."""
 
 import bz2
 import importlib
@@ -163,7 +163,7 @@ def _refuse(url: str, error: Exception) -> NoReturn:
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""The number of packed bytes read at a time. Even at zstd's best ratio, they unpack to only 64 MB."""
+"""The number of packed bytes read at a time. Even at zstd's best ratio, this many bytes unpack to only 64 MB."""
 
 
 T = TypeVar("T")
@@ -208,7 +208,7 @@ class Source(Struct, frozen=True, dict=True):
     agent: str | None = None
     """Overrides the agent in the file."""
     share: tuple[int, int] = (0, 1)
-    """`(k, n)`: read only every n-th record, from the k-th on."""
+    """`(k, n)`: read only every n-th record, starting with the k-th."""
     span: Span | None = None
     """The part of the file to read; None for all. A part must not be packed."""
     columns: Columns = Columns()

@@ -23,7 +23,7 @@ def is_users(name: str | None, tool_call_id: Any = None) -> bool:
 
 
 class Transcript:
-    """A conversation that is being read. Use `say`, `call` and `answer` in its order."""
+    """A conversation that is being read. Call `say`, `call` and `answer` in the order of the conversation."""
 
     __slots__ = (
         "_named", "_steps", "answered", "closed", "decided", "events", "instructions", "open", "returned",
@@ -89,7 +89,7 @@ class Transcript:
         return call
 
     def _wait(self, call: Call) -> None:
-        """Add a call. From now on, its id means this call."""
+        """Add a call. From now on, the id refers to this call."""
         self.open[len(self.events)] = call
         self.closed.pop(call.id, None)
         self.events.append(call)
@@ -205,7 +205,7 @@ class Transcript:
             self.events.append(event)
 
     def close(self, step: int) -> None:
-        """Stop waiting for the result of the call at `step`, unless a result names it."""
+        """Stop waiting for the result of the call at `step`, unless a later result names that call."""
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step

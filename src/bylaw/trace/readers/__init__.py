@@ -1,1 +1,3 @@
-"""One module a format; each yields trajectories and, for what it cannot read, errors. Start at `chat`."""
+"""One module for each format. Each yields trajectories, and an error for each record that it cannot read. Start with
+`chat`.
+"""

@@ -1,8 +1,8 @@
 """Reads AgentDojo runs: assistants under prompt injection, with or without a defence.
 
 The first message is the user's request. Later messages with the user's role come from a defence, such as the repeated
-request or a reason for a refusal. A defence may also put marks around every result, which its system prompt announces.
-The result is the text between the marks.
+request or a reason for a refusal. A defence may also put marks around every result; its system prompt then announces
+the marks. The result is the text between the marks.
 """
 
 import re

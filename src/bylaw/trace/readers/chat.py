@@ -48,7 +48,7 @@ class ToolCall(Struct, gc=False):
     custom: dict[str, Any] | None = None
     requestor: str | None = None
     refused: bool = False
-    """Refused before it ran; this and the next four are written by `bylaw log export`."""
+    """Whether the call was refused before it ran. `bylaw log export` writes this field and the next four."""
     approved: Any = None
     """The reviewer's approval. Other values under this name are ignored."""
     looked_up: Any = None
@@ -208,7 +208,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # A list of results names no call itself. Otherwise each part may be the tool's own words.
+    # If the message names no call, its parts may be results. If it names one, each part may be the tool's own text.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -283,7 +283,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. Streams omit the arguments of one of the two."""
+    """Whether one of `calls` is the same call in another form. Streams omit the arguments of one of the two forms."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -371,8 +371,8 @@ def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """Remove copies of messages with calls, and of their results. A log with at-least-once delivery contains some
     twice.
 
-    A copy is an equal message with only results in between. A message is no copy if its ids may be reused in each turn
-    and it has no time, or if its results differ.
+    A copy is an equal message with only results in between. A message is not a copy if its ids may be reused in each
+    turn and it has no time, or if its results differ.
     """
     listed = list(messages)
     copies: set[int] = set()

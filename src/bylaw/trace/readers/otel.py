@@ -348,7 +348,7 @@ def _unwrapped(content: Any) -> Any:
 
 
 def _moment(nanoseconds: str | int) -> float:
-    """Return an OTLP time in seconds; 0 without one."""
+    """Return an OTLP time in seconds; 0 if there is none."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")

@@ -1,8 +1,8 @@
 """Reads the parts of a message: calls, results, words, and silent parts.
 
-Every SDK names parts differently. Those of OpenAI and Anthropic have a `type`, and those of Bedrock and Gemini have one
-key. Those of the Vercel AI SDK have the tool's name in their type and may contain a call with its result. An unknown
-part could be a call, so it is an error and never skipped.
+Every SDK names parts differently. Parts of OpenAI and Anthropic have a `type`; parts of Bedrock and Gemini have a
+single key. Parts of the Vercel AI SDK have the tool's name in their type and may contain a call with its result. An
+unknown part could be a call, so it is an error and never skipped.
 """
 
 from collections.abc import Iterable
@@ -225,7 +225,8 @@ def words_in(part: Any) -> str | None:
 def heard(content: Any) -> tuple[str, bool]:
     """Return what the user said, and whether that is the whole message.
 
-    Only text is the user's. Words in a file, a page or a mail are not, nor is a text with another person's `name`.
+    Only plain text counts as the user's. The contents of a file, a page or an e-mail do not count, nor does text with
+    another person's `name`.
     """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]
@@ -271,7 +272,9 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or words. A number, a single word or a date cannot."""
+    """Whether an unknown field may contain a call, a result or words. A number, a single word or a date cannot contain
+    any of these.
+    """
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -284,7 +287,7 @@ def may_call(value: Any) -> bool:
     """Whether an unknown field may contain a call or a result: an object with a name and another object or list, or its
     JSON.
 
-    `{"label": "refund", "score": 0.8}` cannot, nor can a remark.
+    `{"label": "refund", "score": 0.8}` is not such an object, and a remark is not either.
     """
     if isinstance(value, str):
         text = value.strip()

@@ -83,7 +83,7 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     if not may_tell(message):
         return []
     if role == "user" and not listed:
-        # Variables of a prompt: the user said something, but the words were not recorded.
+        # Only the variables of a prompt: the user said something, but the words were not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")

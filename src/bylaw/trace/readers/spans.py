@@ -243,7 +243,7 @@ class Dialogue(Struct):
             message.agent = thread.label
             thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
         self.transcript.time = generation.start or None
-        # The history's version of a result comes first: the model saw that one.
+        # The history's version of a result takes precedence, because the model saw that version.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
