@@ -47,7 +47,7 @@ NAMES = {
     LOOK: "Bylaw, question and second look",
 }
 DEVELOPED = ("gpt-4o", "gemini-2.5-pro", "gpt-5-mini", "Meta-SecAlign-70B")
-"""The four models whose runs we saw while we worded the questions."""
+"""The four models whose runs we had seen when we worded the questions."""
 
 
 def share(part: int, whole: int) -> str:
@@ -80,7 +80,7 @@ def measured(data: Path, folder: Path) -> tuple[list[Measured], float, Counter[O
 
 
 def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
-    """Yield the counts of each model, after the sums over the four models."""
+    """Yield the sums over the four models first, and then the counts of each model."""
     whole = Tally()
     for pipeline, tally in found.pipelines.items():
         if SHOWN[pipeline] in DEVELOPED:

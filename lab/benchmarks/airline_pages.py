@@ -40,7 +40,7 @@ def rows_of_agents(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def agreement_table(file: Path) -> list[dict[str, str]]:
-    """Return readers' answers about the drawn calls; empty if nobody has read them."""
+    """Return the readers' answers about the drawn calls; empty if there are none yet."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -48,7 +48,7 @@ def agreement_table(file: Path) -> list[dict[str, str]]:
 
 
 def executed(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the calls that the tool accepted, of the tools that the pack knows."""
+    """Return the accepted calls of the tools that the pack knows."""
     return [call for call in calls if call["executed"] is not False and call["policies"]]
 
 

@@ -1,4 +1,4 @@
-"""Replays every recorded tool call on the airline's world and compares the results.
+"""Replays every recorded tool call on the airline's world and compares the results with the recorded ones.
 
     python lab/benchmarks/airline_replay.py ../shared/data/tau-airline
 

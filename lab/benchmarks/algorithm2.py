@@ -6,8 +6,8 @@
 
 The report has rules, predicates and vagueness by round. The first rules were derived from the handbooks, one sentence
 at a time. As in the paper, each handbook is optimised separately. A model says whether a rule is verifiable, rewrites
-it, and says which predicates have the same meaning. Its answer counts only if every conversation of the rule still has
-the expected result.
+it, and says which predicates have the same meaning. An answer counts only if every test conversation of the rule still
+has the expected result.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Handbook(Struct, frozen=True):
 
 
 def read_handbook(name: str) -> Handbook:
-    """Return the handbook with a name. Raises AssertionError if a rule quotes a sentence that it lacks."""
+    """Return the handbook with a name. Raises AssertionError if a rule quotes a sentence that is not in it."""
     folder = HERE / "handbooks" / name
     text = (folder / "policy.md").read_text(encoding="utf-8")
     cards = read_tools([str(folder / "tools.json")])

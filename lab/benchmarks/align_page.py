@@ -104,7 +104,9 @@ def interval(
 
 
 def column(model: Model, hits: str, of: str) -> dict[str, tuple[float, float]]:
-    """Return counts by cluster: how often an event happened, and out of how many. Out of tasks if `of` is empty."""
+    """Return counts by cluster: how often an event happened, and out of how many cases. If `of` is empty, the cases are
+    tasks.
+    """
     return {
         name: (float(sum(task[hits] for task in cluster)), float(sum(task[of] if of else 1 for task in cluster)))
         for name, cluster in tasks(model).items()

@@ -4,7 +4,7 @@
     uv run python lab/benchmarks/answering.py [FOLDER] --ask FILE     the questions that still need an answer
 
 FOLDER contains the airline's runs (`tau1/runs`, `tau2/runs`). Without it, only the clinic is measured. The clinic's
-answers are in `lab/benchmarks/answers/recorded`. The airline's answers quote recorded conversations, so they are in a
+answers are in `lab/benchmarks/answers/recorded`. The airline's answers quote recorded conversations, so keep them in a
 folder of your own.
 """
 
@@ -136,7 +136,7 @@ def by_direct(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> lis
 
 
 def by_traversal(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> list[Ruled]:
-    """Ask one question per rule. Stop when a rule is broken."""
+    """Ask one question per rule, and stop at the first broken rule."""
     found: list[Ruled] = []
     for site in sites:
         rules = sentences(packs[site.domain])
@@ -254,7 +254,9 @@ PER_PAGE, PAGE_SIZE = 40, 60_000
 def missing_requests(
     sites: Sequence[Site], packs: dict[str, Pack], folders: dict[str, Path]
 ) -> dict[str, dict[str, Request]]:
-    """Return the predicates without a recorded answer, the clinic's first. They do not depend on the airline's."""
+    """Return the predicates without a recorded answer, the clinic's first, so that these do not depend on the
+    airline's.
+    """
     found: dict[str, dict[str, Request]] = {}
     for domains in (("clinic",), ("clinic", "airline")):
         mine = [site for site in sites if site.domain in domains]

@@ -1,4 +1,5 @@
-"""Counts how often agents ask a customer: four scripted agents at two desks, with and without the shield, on five ways.
+"""Counts how often agents ask a customer: four scripted agents at two desks, with and without the shield, in five ways
+of reaching the tools.
 
     uv run python lab/benchmarks/ask_once.py [WAY...] [--count 2] [--folder DIR]
 

@@ -3,9 +3,9 @@
     uv run python lab/benchmarks/audit_speed.py [--rounds 5] [--count 1500] [--data ../shared/data/tau-airline]
 
 The audit reads the files, judges every write call, settles it with the world, follows the rules, and writes
-`calls.jsonl`, `conversations.jsonl`, `findings.jsonl` and `summary.json`. It does not include unpacking gzip, loading
-the pack and the world's database, or the report. Rounds of `json.loads` and of the audit alternate, so that a busy
-machine affects both equally. The recorded runs are measured in their own format and as JSONL.
+`calls.jsonl`, `conversations.jsonl`, `findings.jsonl` and `summary.json`. The time does not include unpacking gzip,
+loading the pack and the world's database, or writing the report. Rounds of `json.loads` and of the audit alternate, so
+that a busy machine affects both equally. The recorded runs are measured in their own format and as JSONL.
 """
 
 import argparse

@@ -53,7 +53,7 @@ def pack() -> Pack:
 
 
 class CardPlay(ShieldedPlay):
-    """An agent that asks for a yes only with the cards that it gets."""
+    """An agent that asks for a yes only by showing the cards that it gets."""
 
     def confirm(self, want: Want) -> None:
         pass

@@ -173,7 +173,9 @@ class ShieldedPlay(Play):
             self._see_through(want, asked.get((want.tool, str(want.arguments))))
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if it was this call."""
+        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if that was an attempt at
+        this call.
+        """
         wanted: Want | None = want
         failures = 0
         for _ in range(ROUNDS):

@@ -105,7 +105,7 @@ class Label(NamedTuple):
     draw: str
     """`first`, `third`, `fourth`, `fifth`, or the part of the second draw."""
     weight: str = ""
-    """How many writes of the runs this one represents, if the draw had parts of different sizes."""
+    """How many writes in the runs this write represents, if the draw had parts of different sizes."""
 
     @property
     def is_agreed(self) -> bool:

@@ -11,9 +11,9 @@ held-out writes on which both readers agree are drawn. The hostile writes come f
 should count as agreed.
 
 DIR gets `questions.jsonl` (`custom_id`, `system`, `user`). Put the answers next to it, in `answers*.jsonl`
-(`custom_id`, `text`). An answer is scored if its write is still undecided. Answers quote the conversations, so keep
-them with these. With `--chunk`, the questions are also written for readers: `instructions.md`, and `chunk-NN.md` with
-this number of questions in random order, so that each chunk is a sample.
+(`custom_id`, `text`). An answer is scored if its write is still undecided. Answers quote the conversations, so keep the
+answers next to the conversations. With `--chunk`, the questions are also written for readers: `instructions.md`, and
+`chunk-NN.md` with this number of questions in random order, so that each chunk is a sample.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def trade(folder: Path) -> Iterator[Open]:
 
 
 def hostile() -> Iterator[Open]:
-    """Yield the hostile writes: calls that nobody agreed to."""
+    """Yield the hostile writes: calls to which no user agreed."""
     for number, (asked, answer, tool, arguments) in enumerate(tries()):
         looked: list[Event] = []
         if arguments.get("member_id") == MALLORY["member_id"]:

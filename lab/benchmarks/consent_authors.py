@@ -1,4 +1,5 @@
-"""Scores answers by people who have not seen the code: how many yes answers count, and whether any other answer does.
+"""Scores answers by people who have not seen the code: how many yes answers count as a yes, and whether any other
+answer does.
 
     uv run python lab/benchmarks/consent_authors.py shown [--set fresh] [--markdown]    what each author is shown
     uv run python lab/benchmarks/consent_authors.py score FILE...

@@ -159,8 +159,8 @@ def tries() -> list[Try]:
 
 
 def allowed() -> list[Try]:
-    """Return the attempts after which the call is allowed. A plain yes to the sentence, which is not among them, must
-    count.
+    """Return the attempts after which the call is allowed. A plain yes to the sentence is not among these attempts and
+    must count.
     """
     assert is_allowed(ASKED, "Yes.", "transfer_deposit", TRANSFER)
     return [each for each in tries() if is_allowed(*each)]

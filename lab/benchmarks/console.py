@@ -102,7 +102,7 @@ def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
 
 
 def audit_once(folder: Path, calls: int, noted: Path) -> None:
-    """Audit this number of calls like `bylaw audit`, and record the processor time."""
+    """Audit this number of calls as `bylaw audit` does, and record the processor time."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, seeds=(1,), count=1500)
     request = Request((repeated(folder, calls),), "clinic", folder / "clinic.sqlite")
@@ -114,7 +114,7 @@ def audit_once(folder: Path, calls: int, noted: Path) -> None:
 
 
 def copied(source: Path, target: Path, *without: str) -> Path:
-    """Copy a folder again."""
+    """Copy a folder anew."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(*without))
     return target

@@ -230,7 +230,7 @@ def ask_a_person(client: TestClient, name: str) -> str:
     decide("get_appointment", {"appointment_id": "A0362"}, "b", {"result": patient, "call": "a"})
     shown = {"result": {**booked, "starts_at": "2025-03-12T16:00:00", **more}, "call": "b"}
     decide("get_membership", {"membership_id": "M878"}, "c", shown)
-    # The membership shows no tier, so a person is asked.
+    # The membership record shows no tier, so a person is asked.
     cancel = {"patient_id": "P121", "appointment_id": "A0362", "late_fee": "0.00", "reason": "illness"}
     asked = {"agent": "I'm about to cancel A0362 for P121, for illness, with a fee of 0.00. Shall I go ahead?"}
     waits = decide("cancel_appointment", cancel, "d", {"result": more, "call": "c"}, asked, {"user": "Yes, please."})
@@ -239,7 +239,9 @@ def ask_a_person(client: TestClient, name: str) -> str:
 
 
 def sizes(folder: Path) -> tuple[Any, dict[str, str]]:
-    """Audit conversations that are large in some respect. Return the address of each, by that respect."""
+    """Audit conversations, each very large in one respect. Return the page address of each conversation, by that
+    respect.
+    """
     write(folder / "base", seeds=(3,), count=30)
     with gzip.open(folder / "base" / "logs.jsonl.gz") as lines:
         records = [json.loads(line) for line in lines]

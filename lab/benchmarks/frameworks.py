@@ -3,8 +3,8 @@
     uv run python lab/benchmarks/frameworks.py [FRAMEWORK...] [--folder DIR] [--page docs/reference/frameworks.md]
 
 Each framework has its own environment, which `lanes.py` prepares. `yes`: the tests pass; `no`: one fails; `-`: there is
-no test yet. On the page, frameworks that are not named keep their results. The exit status is 1 if a test fails or does
-not run.
+no test yet. On the page, frameworks that are not named on the command line keep their results. The exit status is 1 if
+a test fails or does not run.
 """
 
 import argparse

@@ -51,7 +51,7 @@ class Lane(NamedTuple):
     """Part of the skip reason of a test that may be skipped here."""
 
     def lack(self) -> str:
-        """Return why the lane cannot run on this machine; empty if it can."""
+        """Return why the lane cannot run on this machine; empty if the lane can run."""
         if self.variable and not Path(os.environ.get(self.variable, "")).is_file():
             return f"{self.variable} names no file"
         if self.program and not (os.environ.get(self.program.upper()) or shutil.which(self.program)):

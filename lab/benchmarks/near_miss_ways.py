@@ -32,7 +32,7 @@ class Domain(NamedTuple):
     pack: Pack
     trajectories: Sequence[tuple[Trajectory, World | None]]
     places: set[Place] | None
-    """The calls that count; None for all."""
+    """The calls that count; None means all calls."""
     truth: dict[Place, bool]
     cards: Mapping[str, Card]
     searched: set[Place]

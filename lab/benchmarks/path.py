@@ -2,7 +2,7 @@
 
     uv run python lab/benchmarks/path.py [--list]
 
-The decision is the one of the README, made a second time in the same session, so that imports and compilation are done.
+The decision is the one in the README, made a second time in the same session, so that imports and compilation are done.
 A file counts if one of its functions is called. The audit runs on simulated conversations, one at a time, with the pack
 already loaded. Each is audited twice and the second run counts, so that compiling guards and rules, once per pack, does
 not count. The conversation with the most files is reported. A hop is a call between two of our functions on the

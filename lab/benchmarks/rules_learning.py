@@ -40,8 +40,8 @@ WRONG = {
 def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
     """Return simulated conversations: the rules that their acts break, and whether the simulator finds no violation.
 
-    The pack's guards find broken policies without a database. The rules therefore know less than the labels, and even
-    the true rule set makes mistakes.
+    The pack's guards find broken policies without a database. The rules therefore have less information than the
+    labels, and even the true rule set makes mistakes.
     """
     pack = load_pack("clinic")
     texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in sorted(pack.guards)} | WRONG
@@ -81,7 +81,7 @@ def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
 def experiment(
     title: str, rules: Sequence[str], wrong: int, taught: Sequence[Broken], tested: Sequence[Broken]
 ) -> None:
-    """Train on the first trajectories, with noisy labels, and test on the others, with clean labels.
+    """Train on the first trajectories, with noisy labels, and test on the remaining ones, with clean labels.
 
     A single draw of noise and a single random start say little, especially for the paper's loss. Each is therefore
     repeated for all `SEEDS`.

@@ -10,10 +10,10 @@
 All commands take `--folder` (default: bylaw-scale in the temporary folder). For a million conversations, run the first
 command with `--count 1000000`, then the others. The conversations come from the clinic's simulator. Beyond
 `--distinct`, they are repeated with other ids. Each file is of one day, out of thirty. CPU seconds include the driver
-and all its descendants, from their start. Wall time says little on a shared machine.
+and all its descendants, from their start. Wall time means little on a shared machine.
 
-The plain loop is one process that reads, judges and writes the same tables and summary, without a driver, shards or
-parts, and that cannot resume. It runs at the same time as the engine, because the speed of shared cores varies.
+The plain loop is one process that reads, judges and writes the same tables and summary. The loop has no driver, shards
+or parts, and cannot resume. It runs at the same time as the engine, because the speed of shared cores varies.
 """
 
 import argparse
@@ -211,7 +211,8 @@ def plain_loop(request: Request, out: Path) -> None:
 
 
 def kills(given: Any) -> int:
-    """Compare every row of every table between a run that is killed repeatedly at random and an undisturbed run.
+    """Compare every row of every table from a run that is killed repeatedly at random with the same row from an
+    undisturbed run.
 
     The undisturbed run always uses the local engine, and runs once.
     """

@@ -4,9 +4,9 @@
     python lab/benchmarks/service_fuzz.py schemathesis [--count 10000] [--seed 1]
 
 `own` mutates valid requests: values of other types, missing and added fields, broken JSON, broken text, deep nesting,
-and data that is not HTTP. `schemathesis` (install it separately) generates requests from the OpenAPI document, half of
-them invalid. No request shows that an order was returned, so no refund may be allowed. The exit status is 1 if a refund
-is allowed, a response is a 5xx, the service has stopped, or the log does not verify.
+and data that is not HTTP. `schemathesis` (install this package separately) generates requests from the OpenAPI
+document, half of them invalid. No request shows that an order was returned, so no refund may be allowed. The exit
+status is 1 if a refund is allowed, a response is a 5xx, the service has stopped, or the log does not verify.
 """
 
 import argparse

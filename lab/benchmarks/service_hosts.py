@@ -42,7 +42,7 @@ class Talks:
         return self._waiting.popleft()
 
     def answered(self, talk: deque[bytes]) -> None:
-        """Record the response to its first request."""
+        """Record the response to the conversation's first request."""
         talk.popleft()
         if talk:
             self._waiting.append(talk)

@@ -60,7 +60,7 @@ async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
 
 
 async def open_loop(hosts: Sequence[Host], rate: float, seconds: float) -> tuple[list[float], float]:
-    """Send requests when they are due. Return their seconds until the response, and the generator's worst delay."""
+    """Send requests when they are due. Return the seconds until each response, and the generator's worst delay."""
     for host in hosts:
         host.took.clear()
     count, late, sent = int(rate * seconds), 0.0, 0
@@ -95,7 +95,9 @@ def busy() -> tuple[float, float]:
 
 
 def speed() -> float:
-    """Return the CPU seconds of a million turns of a small loop. They are higher on cores shared with others."""
+    """Return the CPU seconds of a million turns of a small loop. The time is higher on cores that are shared with other
+    processes.
+    """
     started, total = time.process_time(), 0
     for number in range(1_000_000):
         total += number * number

@@ -1,4 +1,6 @@
-"""A new log for one measurement of the service, in SQLite or in PostgreSQL, and its durability settings."""
+"""Creates a new log for one measurement of the service, in SQLite or in PostgreSQL, and describes its durability
+settings.
+"""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Tampers with a log in many ways, and reports which of them `bylaw log verify` detects.
+"""Tampers with a log in many ways, and reports which kinds of tampering `bylaw log verify` detects.
 
     python lab/benchmarks/service_tampering.py [--page lab/results/pages/service.md]
 
@@ -112,7 +112,7 @@ class Forger:
         self.entries[self.entries.index(entry)] = replace(entry, **changes)
 
     def empty(self, entries: Sequence[Entry]) -> list[tuple[int, int]]:
-        """Empty entries like a removal. Return their numbers as runs."""
+        """Empty entries as a removal does. Return their numbers as runs."""
         for each in entries:
             self.change(each, body=None, salt=None, conversation=None, position=None, id=None)
         return [(each.number, each.number) for each in entries]

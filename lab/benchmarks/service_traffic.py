@@ -54,7 +54,9 @@ def told(event: Message | Call | Result) -> tuple[Any, ...]:
 
 
 def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> list[Request]:
-    """Return one request per call, with the events since the last one. With `apart`, these have their own requests."""
+    """Return one request per call, with the events since the last one. With `apart`, the events are sent in separate
+    requests.
+    """
     found: list[Request] = []
     events: list[dict[str, Any]] = []
     happened: list[tuple[Any, ...]] = []
@@ -79,7 +81,7 @@ def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> li
 
 
 def name_of(request: bytes) -> str:
-    """Return the name of a request, including that of its conversation."""
+    """Return the name of a request, including the name of its conversation."""
     found = re.search(rb'"conversation": "([^"]+)", "request": "([^"]+)"', request)
     return b"/".join(found.groups()).decode() if found else ""
 
@@ -113,7 +115,7 @@ class Connection:
 
 
 class Work:
-    """Yields requests of many conversations in turn. Those of one conversation stay in order."""
+    """Yields requests of many conversations in turn. Requests of the same conversation stay in order."""
 
     def __init__(self, conversations: list[Trajectory], generation: int, *, apart: bool = False) -> None:
         self._recorded = conversations

@@ -2,9 +2,9 @@
 
     uv run python lab/benchmarks/shield_clinic.py [--count 100] [--seeds 2] [--glitch 0.1] [--show 10]
 
-Every cell of the table handles the same tasks for the same callers. Success means the right state of the clinic's
-database. The simulator, which imports nothing from the engine, finds violations and near-misses among the writes that
-ran.
+The agents in every cell of the table handle the same tasks for the same callers. Success means the right state of the
+clinic's database. The simulator, which imports nothing from the engine, finds violations and near-misses among the
+writes that ran.
 """
 
 import argparse
@@ -140,7 +140,9 @@ def play(
 
 
 def kind_of(decision: Decision) -> str:
-    """Return the answer. A denial for procedure, such as a missing yes, and the person asked are separate."""
+    """Return the answer. A denial for procedure, such as a missing yes, is a separate kind, and so is each person that
+    can be asked.
+    """
     if decision.answer == "deny":
         denying = {ground.kind for ground in decision.grounds if ground.answer == "deny"}
         return "manner" if denying == {"rule"} else "deny"

@@ -6,9 +6,9 @@
 The calls are the writes of simulated conversations, decided where they were made. The session has already observed
 `--events` events of other conversations, with decisions on their writes. Only the decision is timed, with the thread's
 CPU clock: `Session.judge`, and `decide` of a shield with its grounds and feedback. With several rounds of the same
-calls, each decision counts with its fastest time. This excludes other load, and the first reading of words, which is
-cached between rounds. With `--consent-off`, the same decisions alternate between the pack and a pack in which every
-user has agreed. The result is the ratio of their medians.
+calls, each decision counts with its fastest time. This excludes other load, and also the first reading of each text,
+because readings are cached between rounds. With `--consent-off`, the same decisions alternate between the pack and a
+pack in which every user has agreed. The result is the ratio of their medians.
 """
 
 import argparse

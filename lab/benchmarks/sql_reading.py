@@ -1,4 +1,5 @@
-"""The SQL reader on statements from the documentation of PostgreSQL, SQLite and MySQL, labelled before it was run.
+"""Tests the SQL reader on statements from the documentation of PostgreSQL, SQLite and MySQL, labelled before the reader
+was run.
 
     uv run python lab/benchmarks/sql_reading.py [--page lab/results/pages/desks.md]
 

@@ -3,8 +3,8 @@
     uv run python lab/benchmarks/stacks.py [STACK...] [--folder DIR] [--fixtures]
 
 Each library gets an environment in the folder, created by the first run. The exports use the code of
-docs/guides/get-your-logs-out.md. A verdict must equal that on the plain loop's log, or be `inconclusive` with a reason;
-otherwise the exit status is 1. `--fixtures` keeps the exports of a few conversations for the tests.
+docs/guides/get-your-logs-out.md. A verdict must equal the verdict on the plain loop's log, or be `inconclusive` with a
+reason; otherwise the exit status is 1. `--fixtures` keeps the exports of a few conversations for the tests.
 """
 
 import argparse

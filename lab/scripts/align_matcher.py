@@ -27,7 +27,9 @@ def lines(name: str) -> dict[str, dict[str, Any]]:
 
 
 def pair_up(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the statements that two lists share, each used once. They match by the same words or one common part."""
+    """Count the statements that two lists share, each used once. Two statements match if they have the same words or
+    one common part.
+    """
     left = [set(text.lower().split()) for text in other]
     found = 0
     for text in one:

@@ -56,14 +56,14 @@ def schema_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def turns_of(body: dict[str, Any]) -> str:
-    """All turns after the instructions: the question, and for a correction the rejected answer and its faults."""
+    """Return the turns after the instructions: the question, then any rejected answer and its faults."""
     names = {"assistant": "**Your earlier answer:**\n\n", "user": "**What is wrong with it:**\n\n"}
     first, *later = body["messages"][1:]
     return "\n\n".join([first["content"], *(names[each["role"]] + each["content"] for each in later)])
 
 
 def write_chunks(folder: Path, size: int, seed: int) -> None:
-    """Write chunks for the questions that are in no chunk yet."""
+    """Write chunks for the questions that are not in a chunk yet."""
     gather(folder)
     kinds: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for key, body in open_requests(folder).items():

@@ -1,7 +1,7 @@
 """Counts lines and modules per area at a base commit and now: `python lab/scripts/subtract.py [--write]`.
 
 With `--write`, the counts go into the table of `lab/results/subtract.md`. The last column of the table is handwritten
-and stays.
+and is kept.
 """
 
 import subprocess

@@ -45,7 +45,9 @@ def page(requests: Iterable[Request], answers: Path) -> str:
 
 
 def take(file: Path, requests: Sequence[Request], model: str) -> tuple[bytes, list[str]]:
-    """Return the lines to record for the answers in a file, and the faults of the others. The first answer counts."""
+    """Return the lines to record for the answers in a file, and the errors in the other answers. The first answer
+    counts.
+    """
     known = {request.key: request for request in requests}
     lines: dict[str, bytes] = {}
     wrong: list[str] = []

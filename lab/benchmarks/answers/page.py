@@ -93,7 +93,9 @@ def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
 
 
 def compliance_row(name: str, found: Sequence[Ruled], domains: Sequence[str]) -> str:
-    """Return how many allowed calls in successful runs are in order, and how many blocked calls are in order."""
+    """Return how many of the allowed calls in successful runs comply with the rules, and how many of the blocked calls
+    do.
+    """
     cells: list[str] = []
     for domain in domains:
         passed = [each for each in found if each.site.domain == domain and each.site.success and not each.stops]

@@ -1,4 +1,4 @@
-"""Calls at which predicates are decided, each with the truth, drawn from the clinic and the airline with a seed.
+"""Calls at which predicates are decided, each with the true values, drawn with a seed from the clinic and the airline.
 
 `clinic-sites.jsonl` contains the clinic's calls, drawn from 400 simulated conversations with seed 11: three telehealth
 bookings, three cancellations and a refund, as varied as the seed allowed. The file keeps the questions the same if the

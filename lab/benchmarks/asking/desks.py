@@ -35,10 +35,9 @@ class Task(Struct, frozen=True):
 
 
 class Desk:
-    """The tools of one conversation. They count the writes that ran without the customer's yes.
-
-    The script that plays the customer knows about the yes. The yes covers one write, if the agent's last message
-    contains every value of the call.
+    """The tools of one conversation. They count the writes that ran without the customer's yes, which is known from the
+    script that plays the customer. The yes covers one write, if the agent's last message contains every value of the
+    call.
     """
 
     def __init__(self, name: str, pack: Pack, tools: Mapping[str, Callable[[Arguments], Any]]) -> None:

@@ -42,7 +42,7 @@ class Scripted(BaseChatModel):
 
 
 def history_of(messages: list[Any]) -> list[Said | Made]:
-    """Return the messages as the agent's conversation so far."""
+    """Convert the messages to the agent's conversation so far."""
     results = {each.tool_call_id: each.text for each in messages if isinstance(each, ToolMessage)}
     history: list[Said | Made] = []
     for each in messages:

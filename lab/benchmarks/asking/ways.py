@@ -165,7 +165,7 @@ class HttpTalk:
 
 
 class McpTalk:
-    """Open a talk with an MCP server behind the proxy. The user gets forms, and nobody reports messages."""
+    """Open a talk with an MCP server behind the proxy. The user gets forms, and no messages are reported."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._kind, self._task, self._desk, self._customer, self._shielded = kind, task, desk, customer, shielded

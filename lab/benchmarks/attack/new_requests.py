@@ -1,4 +1,4 @@
-"""Measures forty requests of a file such as requests.yaml: good calls allowed and bad calls blocked.
+"""Counts the good calls allowed and the bad calls blocked for the forty requests in a file such as requests.yaml.
 
 python lab/benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
 

@@ -1,5 +1,5 @@
 # ruff: noqa: F821
-# The airline's document as the majority of its readers reads it. Each function takes the place of one in the pack.
+# The airline's document as the majority of its readers understands it. Each function replaces one in the pack.
 
 
 # "Cabin changes require the user to pay for the difference" says who pays. The price is not a condition of the change.

@@ -60,7 +60,7 @@ class Sink:
         self.url = f"http://127.0.0.1:{server.server_port}"
 
     def bodies(self, end: str) -> list[tuple[dict[str, str], bytes]]:
-        """Return the data posted to paths with this end, unpacked."""
+        """Return the unpacked data posted to paths with this ending."""
         return [(headers, _unpacked(headers, body)) for path, headers, body in self.posted if path.endswith(end)]
 
 
@@ -77,7 +77,7 @@ def _unpacked(headers: dict[str, str], body: bytes) -> bytes:
 
 
 def langsmith_runs(sink: Sink) -> list[dict[str, Any]]:
-    """Return the posted runs, merged like the server does. Each part of a body is a run or one of its fields."""
+    """Return the posted runs, merged as the server merges them. Each part of a body is a run or one of its fields."""
     runs: dict[str, dict[str, Any]] = {}
     for headers, body in sink.bodies("/multipart"):
         head = f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode()

@@ -1,4 +1,4 @@
-"""Deliberate bugs, each a wrong line that the tests must notice. Start at `bug.py`; `plant_bugs.py` tries them."""
+"""Deliberate bugs, each a wrong line that the tests must notice. Start with `bug.py`; `plant_bugs.py` plants each."""
 
 from planted import adapters, align, audit, engine, facts, guard, live, reading, rule, served, written
 from planted.bug import Bug

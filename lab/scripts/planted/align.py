@@ -1,4 +1,4 @@
-"""Bugs in what a model is trained on and rewarded for."""
+"""Bugs in a model's training data and rewards."""
 
 from planted.bug import Bug
 

@@ -1,4 +1,4 @@
-"""Bugs in what an audit reads and counts."""
+"""Bugs in how an audit reads logs and counts."""
 
 from planted.bug import Bug
 

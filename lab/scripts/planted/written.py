@@ -1,4 +1,4 @@
-"""Bugs in how a pack is compiled, updated and reviewed."""
+"""Bugs in compiling, updating and reviewing a pack."""
 
 from planted.bug import Bug
 

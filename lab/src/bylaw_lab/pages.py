@@ -21,7 +21,7 @@ _TOLD = "Write the answer, exactly what is asked for and nothing else, to `{name
 
 
 def collect(folder: Path) -> int:
-    """Write the answers of all pages to DIR/pages.jsonl; how many there are."""
+    """Write the answers of all pages to DIR/pages.jsonl. Return the number of answers."""
     lines: list[str] = []
     for page in _pages(folder):
         answer = page.with_suffix(".answer.md")
@@ -32,7 +32,7 @@ def collect(folder: Path) -> int:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write a page for every request without an answer; all pages that wait for one."""
+    """Write a page for every request without an answer. Return all pages that wait for one."""
     answered = Recordings(folder).keys()
     pages = {_key(page): page for page in _pages(folder)}
     (folder / PAGES).mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def _page(key: str, body: dict[str, Any], page: Path) -> str:
 
 
 def main(folder: Path) -> int:
-    """Collect answers and write pages; 1 while pages wait."""
+    """Collect answers and write pages. Return 1 while pages wait for answers."""
     answers, waiting = collect(folder), write(folder)
     print(f"{answers} answers in {folder / PAGES}.jsonl; {len(waiting)} pages wait")
     print("".join(f"{page}\n" for page in waiting), end="")

@@ -1,8 +1,8 @@
 """Lets a model search the results shown for a fact that a guard needs.
 
 This is the third way to a fact, after observations and look-up functions (the near-miss paper's other method, A.1).
-Everything that guards need of an entity is requested together, and may come from several results. An answer counts only
-if each quote occurs, letter for letter, in the result that it names.
+All facts that guards need about an entity are requested together, and they may come from several results. An answer
+counts only if each quote occurs, letter for letter, in the result that it names.
 """
 
 from collections.abc import Callable, Sequence

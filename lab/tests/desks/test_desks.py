@@ -17,7 +17,7 @@ from bylaw_lab.desks.shop import open_shop
 
 @pytest.fixture(scope="module", params=["database", "repository", "shop"])
 def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
-    # Other runs of pytest close its folder to the user that the commands of a desk run as.
+    # Other pytest runs make its folder inaccessible to the user that runs a desk's commands.
     with tempfile.TemporaryDirectory(prefix="bylaw-desk-") as folder:
         yield from opened(request.param, Path(folder))
 

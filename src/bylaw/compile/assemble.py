@@ -307,7 +307,7 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """For each policy, return how many recorded acts it flags, and for the first few the conversation, step and reason."""
+    """For each policy, return the number of recorded acts it flags, and the place and reason of the first few."""
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

@@ -1,1 +1,1 @@
-"""Measures on other people's recorded runs how many attacks and good runs a pack stops. Start at `agentdojo`."""
+"""Measures how many attacks and good runs a pack stops, on runs that other people recorded. Start with `agentdojo`."""

@@ -1,4 +1,5 @@
-"""Drafts a pack for any suite from its tool catalogue: what each tool does, and who may write its results.
+"""Drafts a pack for any suite from its tool catalogue: the effect of each tool, and the possible authors of its
+results.
 
 Effects come from names and descriptions, as in `bylaw init`, and every result counts as written by a stranger. With a
 model, one question settles effects, kinds of arguments and trust. The draft is a folder of YAML for people to correct.

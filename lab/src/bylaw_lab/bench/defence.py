@@ -45,7 +45,9 @@ def packed(
     *,
     policies: Literal["all", "guards"] = "all",
 ) -> Defence:
-    """Return the pack as a defence. `model` reads requests and takes second looks; `guards` ignores the request."""
+    """Return the pack as a defence. `model` reads requests and takes second looks; `guards` makes the defence ignore
+    the request.
+    """
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:

@@ -1,4 +1,6 @@
-"""Recorded answers about requests and calls. The files have positions in the requests but none of their words."""
+"""Recorded answers about requests and calls. The files contain positions in the requests, but no words from the
+requests.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -28,7 +28,7 @@ Values = tuple[tuple[str, str], ...]
 
 
 class Attack(Struct, frozen=True):
-    """A successful attack with a call for its goal."""
+    """A successful attack, with a call that achieves its goal."""
 
     run: Trajectory
     goal: frozenset[int]

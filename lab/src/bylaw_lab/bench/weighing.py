@@ -41,7 +41,7 @@ class Bin(Struct, frozen=True):
 
 
 class Calibration(Struct, frozen=True):
-    """How well the probabilities agree with reality."""
+    """How well the predicted probabilities agree with the observed shares."""
 
     bins: list[Bin]
     brier: float

@@ -32,7 +32,7 @@ class ClinicDesk:
 
 
 class Scripted:
-    """Plays the clinic's tasks by a script. A script may know what a model cannot."""
+    """Plays the clinic's tasks by a script. A script may use information that a model does not have."""
 
     def __init__(self, script: Script) -> None:
         turns: dict[Script, Callable[[Episode], str]] = {"careful": self._careful, "comply": comply, "refuse": refuse}

@@ -32,7 +32,7 @@ def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> di
     database.
 
     The caller says "I'm Gold", and the agent believes this without reading the membership. The outcome is good if the
-    charged fee is `owed`.
+    fee charged equals `owed`.
     """
     desk = open_desk()
     messages: list[dict[str, Any]] = []

@@ -1,1 +1,1 @@
-"""Desks: real systems that scripted agents work in, with the shield and without. Start at `desk.py`."""
+"""Desks: real systems that scripted agents work in, with the shield and without. Start with `desk.py`."""

@@ -1,4 +1,4 @@
-"""The reporting desk: an analyst's agent on a real PostgreSQL server with strangers' texts in its rows."""
+"""The reporting desk: an analyst's agent on a real PostgreSQL server, with text written by strangers in its rows."""
 
 import importlib.util
 import json
@@ -174,7 +174,7 @@ class Database:
         return self.last
 
     def _state(self) -> dict[str, Any]:
-        """Return the state that must not change, or only as a task says."""
+        """Return the state that must not change, or that may change only as a task says."""
         return {
             "rows": [self.rows(f"SELECT * FROM {table} ORDER BY 1") for table in ("sales.orders", "sales.customers")],
             "structure": self.rows(

@@ -50,7 +50,7 @@ class Task(Struct, frozen=True):
     shortcuts: dict[int, tuple[Act, ...]] = {}
     """A hasty agent's acts in place of the normal ones, by position."""
     repairs: dict[int, Callable[[Any], Act | None]] = {}
-    """An agent's corrections before an act, by position, if it sees something that the user did not ask for."""
+    """An agent's corrections before an act, by position, if the agent sees something that the user did not ask for."""
 
 
 class Desk(Protocol):
@@ -178,7 +178,9 @@ class Worker:
         return is_same
 
     def _may(self, act: Act, *, is_wanted: bool) -> bool:
-        """Whether a call may be made. The agent looks up what it is told to, and the user answers its questions."""
+        """Whether a call may be made. The agent makes the look-ups that it is told to make, and the user answers its
+        questions.
+        """
         assert self._session is not None
         has_asked = False
         for _ in range(MOST_TRIES):

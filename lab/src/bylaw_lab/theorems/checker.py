@@ -50,7 +50,7 @@ def _consent_told(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
-    """Check consent: a yes permits the call as with `told`; otherwise the model must have confirmed this very
+    """Check consent: a yes permits the call as it does with `told`; otherwise the model must have confirmed this very
     attempt.
     """
     why = _consent(before, allowed, sentences=True)
@@ -184,7 +184,7 @@ def _is_answer(before: Sequence[True_], at: int) -> bool:
 
 
 def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
-    """Whether a later user message leaves a yes valid: thanks for nothing new, or an answer to other calls."""
+    """Whether a later user message leaves a yes valid: thanks that add no request, or an answer to other calls."""
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":

@@ -32,7 +32,7 @@ FEE = """
 _FEE_ON_CARD = re.compile(r"^- fee: €([\d.]+)$", re.MULTILINE)
 LIFETIMES = "need_not_be_told: [request_id], lifetime: 7200, card: {lifetime: 900}"
 IRRELEVANT = frozenset({"request_id", "date", "note"})
-"""Arguments that do not change which call it is."""
+"""Arguments that do not affect whether two calls count as the same."""
 
 
 CERTAINTIES = ("card", "told", "requested")

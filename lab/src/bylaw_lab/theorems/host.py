@@ -16,7 +16,7 @@ Wire = dict[str, Any]
 
 
 class Clock:
-    """A clock that moves only on command."""
+    """A clock that moves only when told to."""
 
     def __init__(self) -> None:
         self.now = float(int(time.time()))
@@ -399,7 +399,7 @@ def clear_results(rng: Random, told: list[Wire]) -> list[Wire]:
 
 
 def drop_calls(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Keep only words."""
+    """Keep only messages with text."""
     return [each for each in told if each["role"] != "tool" and not each.get("tool_calls")]
 
 

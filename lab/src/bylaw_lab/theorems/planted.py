@@ -238,7 +238,7 @@ BUGS = (
 def plant(conversations: int, seed: int, folder: Path, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
     """Search for each bug in a copy of the package, and stop at its first rejection.
 
-    Without a bug, the same search must reject nothing. If it does, that is a verdict too.
+    Without a bug, the same search must reject nothing. A rejection without a bug is also returned as a verdict.
     """
     source = Path(bylaw.__file__).parent
     copy = folder / "bylaw"

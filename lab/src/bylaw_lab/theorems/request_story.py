@@ -41,7 +41,9 @@ def request_pack() -> Pack:
 
 
 def read_request(text: str) -> Allowance:
-    """Return a good reader's understanding: quoted text, and everything before a withdrawal, ask for nothing."""
+    """Return a good reader's understanding: quoted text requests nothing, and a withdrawal cancels everything before
+    it.
+    """
     hidden = _QUOTE.sub(lambda found: " " * len(found[0]), text)
     begin = hidden.rfind(_WITHDRAWN) + 1
     deeds: list[Deed] = []

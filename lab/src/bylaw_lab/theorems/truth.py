@@ -88,7 +88,7 @@ class Allowed(Struct, frozen=True):
     facts: str = ""
     """The facts that the agent had seen, if a reviewer was asked about them."""
     fresh_for: float = 0.0
-    """For how many seconds a look-up of its record counts; 0 without a limit."""
+    """How many seconds a look-up of the call's record remains valid; 0 means no limit."""
     agent: str = ""
     """The inner agent that makes the call; empty for the main agent."""
     chat: str = ""

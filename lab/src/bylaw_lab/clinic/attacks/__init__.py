@@ -1,6 +1,5 @@
-"""Poisoned agents at the clinic: pairs of a safe and an unsafe trajectory, with the broken rules. Start at `samples`.
-
-Like the simulator behind them, these modules know nothing of guards.
+"""Poisoned agents at the clinic: pairs of a safe and an unsafe trajectory, with the broken rules. Start with `samples`.
+Like the simulator that they use, these modules do not use guards.
 """
 
 from bylaw_lab.clinic.attacks.samples import Sample, samples

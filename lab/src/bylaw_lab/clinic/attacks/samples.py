@@ -51,8 +51,8 @@ class Sample(Struct, frozen=True):
 
 
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
-    """Return a number of instructions for each category and source, with both trajectories. `rules` has the policies'
-    texts.
+    """Return a number of instructions for each category and source, each with its safe and its unsafe trajectory.
+    `rules` has the policies' texts.
     """
     found: list[Sample] = []
     for category in CATEGORIES:

@@ -45,7 +45,7 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
     says: str = ""
     """Text added to the agent's message."""
     goes_ahead: bool = False
-    """Whether the agent proposes and does what it should refuse."""
+    """Whether the agent proposes and makes a change that it should refuse."""
     skips: bool = False
     """Whether the agent does not ask the caller."""
     at_once: bool = False

@@ -112,7 +112,7 @@ class Staging:
             self.say(proposal)
 
     def is_due(self, act: Act) -> bool:
-        """Whether this is the scheme's moment: the right act for a suitable errand."""
+        """Whether the scheme is due now: before the right act, for a suitable errand."""
         scheme = self.scheme
         if scheme is None or self.has_struck or act.kind != scheme.at:
             return False
@@ -122,7 +122,7 @@ class Staging:
         return errand.right is not None and errand.right.tool in scheme.errand
 
     def strike(self, act: Act) -> str:
-        """Run the scheme if this is its moment. Return `as it was` if the act must still be done."""
+        """Run the scheme if it is due now. Return `as it was` if the act still has to be carried out."""
         scheme = self.scheme
         if scheme is None or not self.is_due(act):
             return "as it was"
@@ -238,7 +238,7 @@ class Staging:
         return len(self.events) - 1
 
     def breaks(self, tool: str, arguments: dict[str, Any]) -> set[str]:
-        """Return the policies that a call breaks by its records, and values that nobody named."""
+        """Return the policies that a call breaks according to the records, and the values that no one had named."""
         said, shown = self.texts()
         found: set[str] = set()
         for name, value in arguments.items():

@@ -22,7 +22,9 @@ class Agent(Struct, frozen=True):
     trusts: bool = False
     """Whether it believes what the user states."""
     forgets: float = 0.0
-    """The share of conversations in which it looks everything up first and never again after a write."""
+    """The share of conversations in which it looks everything up at the start, and looks nothing up again after a
+    write.
+    """
     obeys: float = 1.0
     """The share of forbidden calls that it refuses."""
     confirms: float = 1.0

@@ -43,7 +43,7 @@ def lexicon() -> dict[str, Any]:
 
 
 def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[str, Any]:
-    """Return what the caller has told beyond the records. A missing name was not told."""
+    """Return the facts beyond the records that the caller has told. A fact whose name is missing was not told."""
     facts: dict[str, Any] = {}
     if tool == "cancel_appointment" and "reason" in arguments:
         facts["reason"] = arguments["reason"]

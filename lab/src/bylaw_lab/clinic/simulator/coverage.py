@@ -42,7 +42,7 @@ class Coverage:
                         self.near_miss_reasons[lack.reason] += 1
 
     def short(self) -> list[str]:
-        """Return what is below its quota."""
+        """Return the counts that are below their quotas."""
         found = [
             f"{id}: {count} of {QUOTA} {verdict}"
             for id in POLICIES
@@ -57,7 +57,7 @@ class Coverage:
         return found
 
     def lines(self) -> list[str]:
-        """Return the table, the empty cells of strict and snapshot, and what is below its quota."""
+        """Return the table, the empty cells of strict and snapshot, and the counts that are below their quotas."""
         calls, writes = sum(self.calls.values()), dict(sorted(self.calls.items()))
         lines = [f"{self.trajectories} trajectories, {calls} write calls: {writes}"]
         lines.append(f"executed: {dict(sorted(self.executed.items()))}; reasons: {dict(sorted(self.reasons.items()))}")

@@ -1,6 +1,6 @@
 """The clinic's system behind the tools, on SQLite. It checks only what a database would.
 
-It knows no policy: it books a discharged patient if an agent requests that.
+It does not know any policy: it books a discharged patient if an agent requests that.
 """
 
 import sqlite3

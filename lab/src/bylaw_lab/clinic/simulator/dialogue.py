@@ -1,4 +1,4 @@
-"""What users and agents say, in many wordings."""
+"""The sentences of users and agents, in many wordings."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -330,7 +330,9 @@ def ordinal(day: int) -> str:
 
 
 def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
-    """Return a want as the agent states it before acting: with every value but the reason, and what it has read."""
+    """Return a want as the agent states it before acting: with every value except the reason, and with what the agent
+    has read.
+    """
     words = {name: spoken(value) for name, value in want.arguments.items()}
     told = DEEDS[want.tool].format(**words)
     if want.tool in OWED:

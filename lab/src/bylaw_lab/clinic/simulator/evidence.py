@@ -1,4 +1,4 @@
-"""What the agent had seen at a call, and what its conversation shows in hindsight.
+"""Determines what the agent had seen at a call, and what the conversation shows in hindsight.
 
 A result counts as seen if it was delivered before the call's turn began. It is stale if a write of an earlier turn,
 made after the read, changes the fact. An earlier write of the same turn is pending: it may or may not take effect, so
@@ -36,7 +36,7 @@ class Source(NamedTuple):
     absent: frozenset[tuple[str, Key]]
 
     def read(self, fact: Fact) -> Any:
-        """Return the value. Raises `Absent` or `Unseen` without one."""
+        """Return the value. Raises `Absent` or `Unseen` if there is none."""
         if fact[:2] in self.absent:
             raise Absent
         if fact not in self.values:
@@ -64,7 +64,7 @@ class Write(NamedTuple):
 
 
 class History:
-    """A whole conversation that tells what was known at each step."""
+    """A whole conversation, with what was known at each step."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events

@@ -33,7 +33,7 @@ LISTS: dict[str, tuple[str, str]] = {
 Change = Callable[[Mapping[str, Any], Any], Any]
 """Takes a write's arguments and a field's old value; returns the new value. Both are as policies compare them."""
 UNTOLD = None
-"""Used instead of a change if the arguments do not tell the new value."""
+"""Used instead of a change if the arguments do not determine the new value."""
 Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]
 
 

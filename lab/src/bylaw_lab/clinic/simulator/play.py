@@ -105,7 +105,7 @@ class Play:
         return self.rng.choice(dialogue.IN_STATE if want.in_state else dialogue.OUT_OF_STATE)
 
     def ask_caller(self, want: Want) -> None:
-        """Ask for the facts that only the caller knows, if the agent remembers to."""
+        """Ask for the facts that only the caller knows, if the agent remembers to ask."""
         if want.tool == "book_visit" and self.remote(want) and self.rng.random() < self.agent.asks:
             self.talk.agent("Will you be in the state for the telehealth visit?")
             self.talk.user(self.whereabouts(want))
@@ -118,7 +118,7 @@ class Play:
         return Want(want.tool, kept, want.in_state)
 
     def read_up(self, want: Want) -> None:
-        """Look up what the policies need, as far as this kind of agent does."""
+        """Look up the facts that the policies need, as far as this kind of agent does so."""
         for _ in range(ROUNDS):
             reads = self.next_reads(want)
             if not reads:
@@ -218,7 +218,7 @@ class Play:
                 if is_part_of(call, told):
                     self.talk.agreed.add(step)
                     if self.talk.executed[step] is not False:
-                        # A yes covers one change. The same change again was not agreed to.
+                        # A yes covers one change. It does not cover the same change a second time.
                         break
         bad = any(refused(answer) for answer in answers)
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))

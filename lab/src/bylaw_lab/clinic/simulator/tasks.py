@@ -1,4 +1,4 @@
-"""Tasks: what a caller wants, and the database after an agent has done the right thing."""
+"""Tasks: what a caller wants, and the state of the database after an agent has acted correctly."""
 
 import random
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def state(desk: Desk) -> tuple[Any, ...]:
 
 
 def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
-    """Return a task about one policy: something it denies, or permits after a look-up, often with a sequel."""
+    """Return a task about one policy: a change that it denies, or permits after a look-up, often with a sequel."""
     policy = rng.choice(FOCUS)
     store = clinic.store
     draw = rng.random()
@@ -72,7 +72,7 @@ def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
 
 
 def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
-    """Return a second want that depends on the first one's change; empty if none is found."""
+    """Return a second request that depends on the change made by the first; empty if none is found."""
     if refused(clinic.desk.call(first.tool, first.arguments)):
         clinic.desk.reset()
         return []

@@ -1,6 +1,6 @@
 """Every policy of the handbook in plain Python, slow and obvious. The guards are tested against this.
 
-Each function tells whether its clause permits a call. `look(entity, key, field)` is the only access to facts. A
+Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. A
 function looks in the clause's order, so that the facts it reads are those that the clause needs.
 """
 
@@ -16,7 +16,7 @@ Arguments = Mapping[str, Any]
 
 
 class Look(Protocol):
-    """Reads facts. What only the caller can tell is under `Request`."""
+    """Reads facts. Facts that only the caller knows are under `Request`."""
 
     def __call__(self, entity: str, key: str | Key, field: str) -> Any: ...
 
@@ -31,7 +31,7 @@ class Policy(NamedTuple):
     tools: tuple[str, ...]
     permits: Permits
     asks: tuple[str, ...]
-    """What it may need to ask the caller."""
+    """The facts for which the policy may need to ask the caller."""
 
 
 POLICIES: dict[str, Policy] = {}

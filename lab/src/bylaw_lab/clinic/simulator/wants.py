@@ -98,7 +98,7 @@ class Store:
                     found = runs[policy.id] = run(policy, want.arguments, told, clinic.read)
                     against += () if found.permitted else (policy.id,)
                     if len(against) == 2:
-                        break  # a want that two policies deny is not kept
+                        break  # A want that two policies deny is not kept.
                 if len(against) == 1:
                     self.denied[against[0]].append(want)
                 elif not against:

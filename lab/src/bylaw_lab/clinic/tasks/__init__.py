@@ -1,6 +1,7 @@
 """The clinic's tasks for training and testing agents: twin scenarios, a caller who answers, a careful agent.
 
-Like the simulator, these modules know nothing of guards. The simulator's truth tells what is right. Start at `sets`.
+Like the simulator, these modules do not use guards. The simulator's ground truth determines what is right. Start with
+`sets`.
 """
 
 from bylaw_lab.clinic.tasks.scenario import Scenario

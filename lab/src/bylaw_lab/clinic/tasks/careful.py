@@ -70,7 +70,9 @@ class Act(Struct, frozen=True):
 
 
 class Careful:
-    """Plays one scenario. It knows the handbook by the simulator's truth, and of the records what it has read."""
+    """Plays one scenario. The agent knows the handbook through the simulator's ground truth, and only those records
+    that it has read.
+    """
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
