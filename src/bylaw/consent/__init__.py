@@ -1,7 +1,7 @@
-"""Decides whether the user agreed to a call: agreed, not agreed or undecided. Start at `consents`.
+"""Determines whether the user agreed to a call. The result is agreed, not agreed or undecided. Start at `consents`.
 
 `talk` collects the messages, `card` shows a call to the user, `cards` and `answer` find the user's answer, and `Named`
-proves that a call was never mentioned. Code does not interpret prose. A model or a reviewer judges an agent's own
+proves that a call was never mentioned. Code does not interpret free text. A model or a reviewer judges an agent's own
 wording.
 """
 

@@ -1,7 +1,8 @@
-"""Classifies the user's answer as a plain yes, a plain no, or anything else, which a model or a reviewer reads.
+"""Classifies the user's answer as a plain yes, a plain no, or neither. A model or a reviewer reads an answer that is
+neither.
 
 `answers.toml` has closed lists of phrases, one section per language. After a yes, the user may repeat words of the
-question in their order. Any other word makes the answer neither a yes nor a no.
+question in the order of the question. Any other word makes the answer neither a yes nor a no.
 """
 
 import re
@@ -17,8 +18,8 @@ from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
 Unclear = Literal["conditional", "other_language", "unclear"]
-"""Why an answer is neither yes nor no: it has a condition, is in an unsupported language, or is unclear in
-another way.
+"""Why an answer is neither yes nor no: it states a condition, is in an unsupported language, or is unclear in another
+way.
 """
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
@@ -42,7 +43,7 @@ _NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
 _POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
 _COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
 _TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-"""An ambiguous number such as `1.000`: a thousand to some readers, one to others."""
+"""An ambiguous number such as `1.000`, which means a thousand to some readers and one to others."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -67,7 +68,7 @@ _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """The text shown to the user, without wording that is the same for every call."""
+    """The text shown to the user, without the wording that all calls share."""
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
@@ -75,7 +76,7 @@ class Shown(Struct, frozen=True):
     languages: frozenset[str] = ENGLISH
     """The languages of the pack's wording. Only in these may an answer repeat the question."""
     title: str = ""
-    """The pack's own words in the text; empty for the whole text."""
+    """The pack's own words in the text. Empty means that the whole text counts as the pack's own."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +106,9 @@ class Language:
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
-        """Phrases by first word, or by first character in scripts without spaces. The longest comes first."""
+        """Phrases by their first word or, in scripts without spaces, by their first character. The longest phrase comes
+        first.
+        """
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
             self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
@@ -128,7 +131,9 @@ class Language:
         return None
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text. In scripts without spaces, return the pieces that an answer may repeat."""
+        """Return the words of a text. For scripts without spaces, return the pieces of text that an answer may
+        repeat.
+        """
         if self.is_spaced:
             return _parted(text)
         found: list[str] = []
@@ -145,7 +150,7 @@ class Language:
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
-        """Whether all these phrases have another meaning in another language."""
+        """Whether each of these phrases has another meaning in another language."""
         return all(each in self.phrases.shared for each in phrases)
 
 
@@ -166,8 +171,8 @@ def said(
 ) -> Said:
     """Classify an answer of at most `LONGEST` characters.
 
-    `shown` are the texts that asked for the call; the answer may repeat any of them. `yes` and `no` are the pack's own
-    answers. `known` are the languages of the pack and the user.
+    `shown` are the texts that asked for the call; the answer may repeat any of these texts. `yes` and `no` are the
+    pack's own answers. `known` are the languages of the pack and the user.
     """
     if len(text) > LONGEST:
         return "other"
@@ -203,7 +208,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # Repeated words must keep the order of the question.
+            # Words that the answer repeats must be in the order of the question.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -236,10 +241,10 @@ def _next_echo(language: Language, words: str, at: int) -> str:
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words repeat the question in order, including its verb. Small words may be missing.
+    """Whether words repeat the question in order, including the verb of the question. Small words may be missing.
 
-    A user who repeats one of several items may mean only that item. So the answer must repeat every list item and
-    everything joined by commas or "and".
+    A user who repeats one of several items may mean only that item. The answer must therefore repeat every list item
+    and everything joined by commas or "and".
     """
     own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
     if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
@@ -275,14 +280,16 @@ def _is_contrast(text: str, written: frozenset[str]) -> bool:
 
 
 def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an answer repeats the first of the pack's own words, and the last word if the verb may be at the end."""
+    """Whether an answer repeats the first of the pack's own words and, in languages in which the verb may be at the
+    end, also the last.
+    """
     title = (shown.title or shown.text).lower()
     own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
     return bool(own) and own[0] in echoed and (not language.phrases.verb_last or own[-1] in echoed)
 
 
 def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
-    """Whether an answer names all items of a list, or none."""
+    """Whether an answer names either all items of a list or none."""
     named = [any(not echoed.isdisjoint(_spellings(word)) for word in _parted(item.lower())) for item in items]
     return all(named) or not any(named)
 
@@ -295,7 +302,9 @@ def _turns(word: str) -> bool:
 
 @cache
 def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of any language that end the repetition: separate words, and words that may be joined."""
+    """Return the words, in any language, that end the repetition of the question: separate words, and words that may be
+    joined to others.
+    """
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for each in languages().values():
         own = each.phrases
@@ -304,7 +313,7 @@ def _turning() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _parted(text: str) -> list[str]:
-    """Split a text into words and keep values whole, such as `250,00`, `-5` and `$40`."""
+    """Split a text into words. Values such as `250,00`, `-5` and `$40` are not split."""
     words = (word.strip(_AROUND) for word in text.split())
     return [word for word in words if any(map(str.isalnum, word))]
 
@@ -333,7 +342,9 @@ def _folded(word: str) -> str:
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
-    """Whether a no is ambiguous: "Leave it" to "Shall I leave it?", or "No" to "Shall I say that you won't come?"."""
+    """Whether a no is ambiguous, such as "Leave it" in reply to "Shall I leave it?", or "No" in reply to "Shall I say
+    that you won't come?".
+    """
     asked = bare(" ".join(each.text for each in shown))
     spoken = [each for name, each in languages().items() if name in known]
     if any(each.tokens(asked, each.phrases.denial) for each in spoken):
@@ -343,7 +354,7 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
 
 
 def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
-    """Return why an answer counts neither as yes nor as no."""
+    """Return why an answer counts neither as a yes nor as a no."""
     if said(text[: LONGEST + 1], known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
         return "other_language"
     words = bare(text)
@@ -359,7 +370,9 @@ def _begun_in(words: str) -> frozenset[str]:
 
 @cache
 def _first_words() -> Mapping[str, frozenset[str]]:
-    """Return the languages by first word of a phrase, or by first character in scripts without spaces."""
+    """Return, by the first word of a phrase, the languages of the phrase. In scripts without spaces, use the first
+    character.
+    """
     found: dict[str, set[str]] = {}
     for name, language in languages().items():
         for start in language.starts:
@@ -409,7 +422,9 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Return a text's possible languages, by its script or by at least `least` different common words."""
+    """Return the possible languages of a text. They are recognised by the script, or by at least `least` different
+    common words.
+    """
     for name, script in _SCRIPTS.items():
         if script.search(text):
             return frozenset((name,))

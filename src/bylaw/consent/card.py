@@ -1,7 +1,8 @@
-"""Shows a call to the user as a card or as a sentence of the pack, so that a plain yes is enough.
+"""Shows a call to the user as a card or as a sentence of the pack, in a form to which a plain yes is enough of an
+answer.
 
-The words come from the pack. Values come from agents, tools and users and may try to mislead. A card has each value on
-its own line. Values of more than one plain word are quoted, so that they cannot look like the pack's words.
+The words come from the pack. Values come from agents, tools and users and may try to mislead. A card shows each value
+on a line of its own. A value that is more than one plain word is quoted, so that it cannot look like the pack's words.
 """
 
 import json
@@ -32,7 +33,7 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows in addition to the call's arguments, or the missing facts."""
+    """The facts that a card shows in addition to the call's arguments, or the facts that are missing for the card."""
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
@@ -47,7 +48,7 @@ class CardFacts(Struct, frozen=True):
         return not self.lacking and not self.faults
 
     def plain(self) -> dict[str, Any]:
-        """The values as JSON. Values that look the same on a card are equal."""
+        """Return the values as JSON. Values that look the same on a card are equal in the JSON."""
         return {name: _plain(value) for name, value in self.values.items()}
 
 
@@ -96,7 +97,9 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments for the record. A user's agreement does not depend on their content."""
+"""Arguments that are recorded but not acted on. The user's agreement does not depend on the content of these
+arguments.
+"""
 
 
 class Terms(Struct, frozen=True):
@@ -107,7 +110,7 @@ class Terms(Struct, frozen=True):
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """The lifetime in seconds, equal to that of a reviewer's approval."""
+    """The lifetime in seconds, which equals the lifetime of a reviewer's approval."""
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether an argument is a remark by its name: `cancel_reason` is, `email_summary_to` is not."""
+    """Whether an argument is a remark, judged by its name: `cancel_reason` is a remark, `email_summary_to` is not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
@@ -140,7 +143,9 @@ ASKS = tuple(
 SLOT = re.compile(r"\{(\w+)\}")
 """A placeholder for a value in a `put_as` sentence."""
 _LONGEST = 4000
-"""The maximum length of a card in characters. Users do not read longer texts, so they cannot agree to them."""
+"""The maximum length of a card in characters. Users do not read longer texts, so their agreement would be
+meaningless.
+"""
 _LARGE = 10**12
 _NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
@@ -173,7 +178,7 @@ class CardWords(Struct, frozen=True):
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Further answers that mean yes. A card writes `true` as the first of them."""
+    """Further answers that mean yes. The first of them is also how a card writes `true`."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
@@ -224,7 +229,7 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """Return a card's text; empty if it is too long, has two equal labels or lacks a fact."""
+    """Return the text of a card. Empty if the text is too long, contains two equal labels or lacks a fact."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -248,8 +253,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences in a message that ask for this call with all values that matter. Each comes with the
-    pack's words.
+    """Yield the pack's sentences in a message that ask for this call with all values that matter. Each sentence is
+    returned with the pack's words in it.
     """
     if tool is None:
         return
@@ -276,7 +281,7 @@ def sentences_in(
 
 
 def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
-    """Return why a `put_as` sentence can never match a call of its tool; empty if it can."""
+    """Return why a `put_as` sentence can never match a call of its tool. Empty if it can match."""
     slots = SLOT.findall(phrase)
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
@@ -292,7 +297,9 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Return the arguments that a question names, its beginning, and the text after each argument."""
+    """Return the arguments that a question names, the text before the first argument, and the text after each
+    argument.
+    """
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
     parts[0] = lead + parts[0]
@@ -312,8 +319,8 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether a sentence can be read in one way only: each value ends at the next words and does not contain these
-    words.
+    """Whether a sentence can be read in only one way, which is the case if each value ends where the next words begin
+    and does not contain these words.
     """
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
@@ -322,7 +329,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as a sentence writes it; empty if it has no readable form."""
+    """Return a value as it is written in a sentence; empty if it has no readable form."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -370,7 +377,9 @@ def label_of(key: str, schema: Any) -> str:
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield an argument's lines on a card with labels. A null is shown only if it is a meaningful value."""
+    """Yield an argument's lines on a card with labels. A null is shown only if null is a meaningful value of the
+    argument.
+    """
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -398,7 +407,7 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
     """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`.
 
-    Each value is one word or quoted. Objects inside are in parentheses and lists in brackets.
+    Each value is either a single word or quoted. Objects inside are in parentheses and lists in brackets.
     """
     declared = _record(schema)
     if isinstance(value, dict):
@@ -446,7 +455,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null is a value of its own and does not mean an omitted argument."""
+    """Whether null is a value of its own rather than an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -466,7 +475,9 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity, the card's own first; empty for any other value."""
+    """Return the spellings of an amount or a quantity. The first is the spelling on the card. Empty for any other
+    value.
+    """
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -485,7 +496,7 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """Return a tool or argument name in words; quoted if it does not consist of words."""
+    """Return the name of a tool or argument in words. The name is quoted if it does not consist of words."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 

@@ -1,8 +1,8 @@
-"""Finds the user's answers to cards and sentences without interpreting prose.
+"""Finds the user's answers to cards and sentences without interpreting free text.
 
 In the conversation, a card is answered if the agent's message ends with the card's exact text and the user's next
-message is a yes or a no. A host may also display the card and report the answer. A sentence of the pack is answered
-only in the conversation. An answer covers one call, until the user writes another message.
+message is a yes or a no. Alternatively, a host may display the card and report the user's answer. A sentence of the
+pack can be answered only in the conversation. An answer covers one call, until the user writes another message.
 """
 
 import re
@@ -57,25 +57,25 @@ _MARKS = " *_-#"
 """Characters allowed around a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
-"""How many final characters identify a possible card."""
+"""The number of final characters by which a possible card is recognised."""
 _SAMPLE = 2000
-"""How many characters of a message are examined for its language."""
+"""The number of characters of a message from which its language is recognised."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""The number of blank lines or blank characters that hide the words after them from a reader."""
+"""The number of blank lines or blank characters that hide the words after the blanks from a reader."""
 _BESIDE = 1000
-"""The maximum number of characters around a card. Users do not read more."""
+"""The maximum number of characters around a card. Users do not read more than this."""
 _LAST = 50
-"""An answer still counts after this many answers to other cards."""
+"""The number of answers to other cards after which an answer still counts."""
 
 
 class CardAnswer(Struct, frozen=True):
-    """The user's answer to a card, with its place in the conversation."""
+    """The user's answer to a card, with the position of the answer in the conversation."""
 
     step: int
     yes: bool
     since: int
-    """Calls after this step use up the answer."""
+    """Calls after this step may use up the answer."""
 
 
 class CardStanding(Struct, frozen=True):
@@ -89,7 +89,7 @@ class CardStanding(Struct, frozen=True):
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
-    """Return the state of a card by its id; None for an unknown card."""
+    """Return the state of the card with this id; None if there is no such card."""
     found: CardStanding | None = None
     made = ""
     for step, event in enumerate(events):
@@ -107,10 +107,10 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Return why a yes reported at a step does not count; empty if it counts.
+    """Return why a yes reported at a step does not count. Empty if the yes counts.
 
-    After the card, the user may have written a yes or a courtesy. After any other message, the report must say that the
-    user had seen that message (`after`), and the answer must not be older than the message.
+    After the card, the user may have written a yes or a courtesy. After any other message, the report must state that
+    the user had seen that message (`after`), and the answer must not be older than the message.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -169,13 +169,13 @@ class Put(Struct, frozen=True):
     title: str = ""
     """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among the values. An answer that repeats one item may mean only that item."""
+    """The items of each list among the values. If an answer repeats one item, the user may mean only that item."""
     lifetime: float = 0.0
     """How long agreement to a sentence lasts, in seconds."""
 
 
 class Cards:
-    """The cards of one conversation, with the user's answers. `events` may grow."""
+    """The cards of one conversation and the user's answers. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -184,21 +184,21 @@ class Cards:
         self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
         self._written = _languages_of(words)
-        """The languages of the pack and of the user so far."""
+        """The languages of the pack, and those that the user has used so far."""
         self._heard: list[Message] = []
-        """User messages whose language was not examined yet."""
+        """User messages whose language has not been examined yet."""
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
         """Card texts by digest."""
         self._last: dict[str, str] = {}
-        """The text of the latest card by digest."""
+        """The text of the latest card, by card digest."""
         self._digests: dict[str, set[str]] = {}
         """Digests by card text."""
         self._ends: dict[str, dict[int, set[str]]] = {}
-        """Card texts by their ending and length."""
+        """Card texts by their final characters and length."""
         self._tools: set[str] = set()
-        """Tools with a card in this conversation."""
+        """Tools for which a card was shown in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         """Answers that the host reported, by digest."""
         self._known: set[int | None] = set()
@@ -228,12 +228,12 @@ class Cards:
         return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message resembles the call's card with a changed text."""
+        """Whether the agent's last message resembles the card for the call, but with a changed text."""
         is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """Return the answer that counts for a call, before a step and at a time."""
+        """Return the answer that counts for a call before a step and at a point in time."""
         cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
@@ -263,8 +263,8 @@ class Cards:
         return last
 
     def _unfit(self, put: Put) -> set[str]:
-        """Return card texts for which a yes does not count: all but the latest, and those that belong to several
-        calls.
+        """Return the card texts for which a yes does not count: all texts but the latest, and texts that belong to
+        several calls.
         """
         own = {*self.texts_of(put.digest), put.card}
         last = self._last.get(put.digest, put.card)
@@ -273,8 +273,8 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """Return the last denial of a card for another spelling of the call or with other facts. `own` is the call's
-        own digest.
+        """Return the last denial of a card for the same call in another spelling or with other facts. `own` is the
+        call's own digest.
         """
         if call.tool not in self._tools:
             return None
@@ -296,7 +296,7 @@ class Cards:
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message has a card or asks for this call next to words that may change its
+        """Whether the agent's last message contains a card, or asks for this call, next to words that may change the
         meaning.
         """
         if not (put.card or put.sentences or self.has_any):
@@ -336,11 +336,11 @@ class Cards:
         return press_fault(self._events, step, press.confirmation, press.time, self._words)
 
     def _fold(self, call: Call) -> str:
-        """Return a key shared by all spellings of a call that one answer covers."""
+        """Return a key that is the same for all spellings of a call that one answer covers."""
         return repr((call.tool, alike(what_matters(call.arguments, self._terms))))
 
     def _shown_in(self, message: str) -> list[str]:
-        """Return the conversation's cards in a message."""
+        """Return the cards of the conversation that occur in a message."""
         found: set[str] = set()
         for end, by_length in self._ends.items():
             at = message.find(end)
@@ -360,8 +360,8 @@ class Cards:
         return card is not None and card.digest == name and not _is_past(card.expires, now)
 
     def _is_in_time(self, exchange: Exchange, now: float | None, lifetime: float | None) -> bool:
-        """Whether the user answered the card, and the call followed, while the card was valid. A sentence's lifetime
-        starts at the answer.
+        """Whether the card was still valid when the user answered it and when the call followed. The lifetime of a
+        sentence starts at the answer.
         """
         assert exchange.told_at is not None
         answered = self._events[exchange.answered_from].time
@@ -374,8 +374,8 @@ class Cards:
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
         """Whether a later message may withdraw the answer.
 
-        Answers to cards do not, nor do thanks right after the answer. Later thanks may agree to something that the
-        agent said in between.
+        Answers to cards do not withdraw it, nor do thanks directly after the answer. Later thanks may agree to
+        something that the agent said in between.
         """
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
@@ -386,7 +386,7 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # More messages than this say more than yes.
+        # More messages than this contain more than a yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         if len(answer) > LONGEST:
             return "other"
@@ -414,14 +414,14 @@ class Cards:
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts or, with `or_card`, with any card. Other cards
-        may follow.
+        """Whether the agent's last message ends with one of these texts. With `or_card`, any card counts too. Other
+        cards may follow the text.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
-            # In most cases, the message contains nothing else.
+            # In most cases, the message contains nothing but this text.
             return True
         shown = {*wanted, *cards}
         if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
@@ -451,7 +451,7 @@ def _is_tail(message: str, text: str) -> bool:
 
 
 def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
-    """Whether a reader may miss part of the agent's message. The card's own content does not count."""
+    """Whether a reader may miss a part of the agent's message outside the content of the card."""
     return sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, texts))
 
 
@@ -464,7 +464,7 @@ def _hidden(text: str) -> int:
 def misleads(message: str, cards: Iterable[str]) -> bool:
     """Whether text next to a message's cards may change their meaning. Only courtesies are harmless.
 
-    Even words from the card count, because a card contains the agent's values.
+    Words from the card itself are not harmless either, because a card contains the agent's values.
     """
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
@@ -479,7 +479,7 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message, judged by its beginning."""
+    """Return the languages of a message, recognised from its beginning."""
     return languages_of(message.text[:_SAMPLE])
 
 

@@ -1,8 +1,8 @@
-"""Decides whether the user agreed to exactly this call before the agent made it.
+"""Determines whether the user agreed to exactly this call before the agent made it.
 
 *Agreed*: a plain yes to a card, or to a sentence of the pack. *Not agreed*: only with a structural proof. *Undecided*:
-everything else, because asking is better than guessing. Only events before the call's turn count, so later events do
-not change the answer.
+everything else, because asking the user is better than guessing. Only events before the call's turn count, so later
+events do not change the answer.
 """
 
 import re
@@ -41,7 +41,8 @@ from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
 """What a policy requires. `card`: the answer to a card. `told`: a yes to a sentence of the pack or to the agent's own
-words. `requested`: also the user's own request. A reader judges own words and requests.
+words. `requested`: like `told`, but the user's own request is also sufficient. A model or a reviewer judges the agent's
+own words and the user's requests.
 """
 Reason = Literal[
     "confirmed",
@@ -49,9 +50,9 @@ Reason = Literal[
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
-"""The reason. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked, the call was
-never mentioned, an earlier call used the yes, or the user declined. The other reasons leave consent undecided, for
-example an unrecorded message, an unclear answer, an expired yes or an unknown fact on the card.
+"""The reason for the result. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked,
+the call was never mentioned, an earlier call used the yes, or the user declined. The other reasons leave consent
+undecided, for example an unrecorded message, an unclear answer, an expired yes or an unknown fact on the card.
 """
 
 
@@ -65,7 +66,7 @@ class QuotedSpan(Struct, frozen=True):
 
 
 class OpenConsent(Struct, frozen=True):
-    """An undecided consent, with what was asked and answered."""
+    """An undecided consent, with the agent's question and the user's answer."""
 
     tool: str
     arguments: dict[str, Any]
@@ -76,7 +77,7 @@ class OpenConsent(Struct, frozen=True):
 
 
 class Consent(Struct, frozen=True):
-    """Whether the user agreed to a call (None if undecided), and the reason."""
+    """Whether the user agreed to a call (None if this is undecided), and the reason."""
 
     value: bool | None
     reason: Reason
@@ -85,12 +86,14 @@ class Consent(Struct, frozen=True):
     answered_at: int | None = None
     """The step of the user's answer."""
     spent_by: int | None = None
-    """The step of the call that used up the agreement, or may have."""
+    """The step of the call that used up the agreement, or may have used it up."""
     put: tuple[QuotedSpan, ...] = ()
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return the reason for `findings.jsonl`: positions of messages, without words and values."""
+        """Return the reason in the form stored in `findings.jsonl`: the positions of messages, without words and
+        values.
+        """
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
         for name, quotes in (("put", self.put), ("answered", self.answered)):
@@ -101,7 +104,7 @@ class Consent(Struct, frozen=True):
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
         """Return the question for a model or a reviewer; None if there is nothing to ask."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
-            # A reader cannot tell whether a call ran or what is true. The pack sets how long words count.
+            # A reader cannot determine whether a call ran, or what is true. The pack determines how long words count.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
@@ -109,13 +112,13 @@ class Consent(Struct, frozen=True):
 _QUOTED = 50
 """The maximum number of messages quoted: the latest consecutive ones."""
 _RECENT = 4
-"""How many of the latest exchanges are searched for a card without a plain answer."""
+"""The number of latest exchanges that are searched for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
 """Effects of tools that may need the user's agreement."""
 
 
 class Consents:
-    """The consents of one conversation, computed on demand. `events` may grow."""
+    """The consents of one conversation, computed on demand. Events may be added to `events`."""
 
     def __init__(
         self,
@@ -140,7 +143,7 @@ class Consents:
         self._cards.read(call.start)
         facts = card_facts(call, self._ledger)
         found = self._find(call, basis, facts)
-        # A user cannot agree to an unknown fact.
+        # A user cannot agree to a fact that is unknown.
         return found if facts.is_known or found.value is False else replace(found, value=None, reason="unseen")
 
     def _find(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Consent:
@@ -177,8 +180,8 @@ class Consents:
     def _asked_at(self, found: Consent, before: int) -> int | None:
         """Return the step of a question without an answer in the user's messages, or None.
 
-        A tool may have asked it, or the user has not answered. After a used yes or a denial, only a later question
-        counts.
+        The question may have been asked by a tool, or not yet answered by the user. After a used yes or a denial, only
+        a later question counts.
         """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
@@ -210,7 +213,7 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # Without a question there is no agreement. A lone yes shows that there was a question.
+            # If there was no question, there is no agreement. A lone yes shows that there was a question.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -222,7 +225,8 @@ class Consents:
             by, is_sure = spent
             if is_sure and self._is_put_in(by, last):
                 return _found(False, "spent", last, spent_by=by.step)
-            # Only a reader can tell whether one yes covered several identical calls, as in "two vouchers of 25.00".
+            # Only a reader can determine whether one yes covered several identical calls, as in "two vouchers of
+            # 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
@@ -237,8 +241,8 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the user's answer to the call's card or sentence does not count; None without card and
-        sentence.
+        """Return why the user's answer to the card or sentence for the call does not count. None if there is neither a
+        card nor a sentence.
         """
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
@@ -248,7 +252,7 @@ class Consents:
         return "interrupted" if is_unused else None
 
     def _confirmed(self, call: CallRecord, put: Put) -> Consent | None:
-        """Return the result of an answer to the call's card or sentence, or None."""
+        """Return the result that follows from an answer to the card or sentence for the call, or None."""
         made = call.call
         exchanges = self._talk.exchanges
         answer = self._cards.answer(put, exchanges, call.start, made.time)
@@ -256,10 +260,10 @@ class Consents:
             answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.step > answer.step):
-            # A denial covers every spelling of a call, a yes only one.
+            # A denial covers every spelling of a call, while a yes covers only one spelling.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
-            # An unrecorded message may withdraw a yes. The denial of a card counts while the card is valid.
+            # An unrecorded message may withdraw a yes. A denied card counts as denied as long as the card is valid.
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
@@ -280,8 +284,8 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call since the yes that the same words asked for. The yes may belong to that
-        call.
+        """Return the step of another call, made since the yes, for which the same words asked. The yes may belong to
+        that call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
@@ -295,11 +299,11 @@ class Consents:
         return None
 
     def may_be_made(self, call: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used the yes to this call."""
+        """Whether a call after a step may have used up the yes to this call."""
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
-        """Return the call in plain words for the user; empty if too long or if a fact is unknown."""
+        """Return the call in plain words for the user. Empty if the text is too long or if a fact is unknown."""
         made = call.call
         if made.fault:
             return ""
@@ -313,7 +317,7 @@ class Consents:
 
 
 class ConsentWitness:
-    """Tells whether the user agreed to each write in one conversation.
+    """Determines whether the user agreed to each write in one conversation.
 
     Nothing is read until a write needs an answer. Each message and result is then read once.
     """
@@ -332,8 +336,8 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result with its call and the number of events, because value and reason are requested
-        separately.
+        """The latest result, with its call and the number of events. Cached, because the value and the reason are
+        requested separately.
         """
 
     def observe(self, step: int, event: Event) -> None:
@@ -342,11 +346,11 @@ class ConsentWitness:
         self._events.append(event)
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Whether the user agreed to the call that comes next. False for acts that change nothing."""
+        """Whether the user agreed to the call that comes next. False if the act changes nothing."""
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
-        """Return the reason for the answer."""
+        """Return the reason for the value that `ask` returns."""
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
@@ -362,7 +366,7 @@ class ConsentWitness:
         return self._consents.card_text(record)
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used the yes to this call."""
+        """Whether a call after a step may have used up the yes to this call."""
         return self._consents.may_be_made(record, since)
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
@@ -387,21 +391,22 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """Writes of one conversation that may have used up a yes. The ledger may grow."""
+    """Writes of one conversation that may have used up a yes. Calls may be added to the ledger."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """Writes with readable arguments, by the terms that the user agrees to."""
+        """Writes with readable arguments, by the terms to which the user agrees."""
         self._unreadable: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
-        """Return the call that used the yes to this one, and whether that is certain.
+        """Return the call that used up the yes to this call, and whether this is certain.
 
-        A certain call comes first, then the earliest possible one. Calls that differ only in arguments that need not be
-        shown count as one call. The tool's own message that it refused a call does not prove a refusal.
+        A call that certainly used up the yes takes precedence, then the earliest call that may have done so. Calls that
+        differ only in arguments that need not be shown count as one call. If a tool itself reports that it refused a
+        call, this does not prove a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
@@ -437,7 +442,7 @@ class Writes:
         return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
 
     def _agreed(self, call: CallRecord) -> str:
-        """Return a key shared by a tool's calls that one yes may cover, in all spellings."""
+        """Return a key that is the same for all calls of a tool, in any spelling, that one yes may cover."""
         return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
 
 
@@ -465,10 +470,10 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user a question: by an argument, by its name or description, or by sending a
-    message.
+    """Whether a call may have asked the user a question: with an argument, as its name or description suggests, or by
+    sending a message.
 
-    A known write asks only if its name also mentions a person, so `confirm_booking` does not.
+    A known write counts as asking only if its name also mentions a person, so `confirm_booking` does not count.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
@@ -482,7 +487,7 @@ def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
     """Whether every call of a tool asks the user; None if this depends on the arguments."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
-        # The user does not see an agent's thoughts and calculations.
+        # The user does not see the thoughts and calculations of an agent.
         return False
     # `get_consent` and `list_approvals` look up data.
     is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)

@@ -1,8 +1,8 @@
 """Splits a conversation into exchanges: the agent's messages and the user's reply.
 
-It can also prove, by comparing words, that the agent never mentioned a call. The words and numbers of the messages are
-compared with those of the call, of the tool's name, and of the records that tools have shown. One match or one question
-prevents the proof, so an agent that said anything relevant is never accused.
+The module can also prove, by comparing words, that the agent never mentioned a call. The words and numbers of the
+messages are compared with those of the call, of the tool's name, and of the records that tools have shown. A single
+match or a single question prevents the proof, so an agent that mentioned anything relevant is never accused.
 """
 
 import re
@@ -45,7 +45,7 @@ class Exchange:
 
     @property
     def answered_from(self) -> int:
-        """The step of the user's first message. Calls after it use up the answer, even if the user adds more
+        """The step of the user's first message. Calls after this step use up the answer, even if the user adds more
         messages.
         """
         return self.answer[0][0]
@@ -66,7 +66,9 @@ class Exchange:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code, whose sentences may be another person's."""
+        """Whether the agent's last message contains a quotation or code. Sentences inside them may be written by
+        someone else.
+        """
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
     def may_have(self, word: str) -> bool:
@@ -80,7 +82,7 @@ class Exchange:
 
 
 class Talk:
-    """The messages of one conversation. `events` may grow."""
+    """The messages of one conversation. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -95,7 +97,9 @@ class Talk:
         self.gap_at = -1
         """The step of the last unrecorded message."""
         self.is_lost = True
-        """Whether the user's latest words are unknown: none was recorded, or none since an unrecorded message."""
+        """Whether the user's latest words are unknown, because none were recorded, or none since an unrecorded
+        message.
+        """
         self.exchanges: list[Exchange] = []
 
     @property
@@ -112,7 +116,8 @@ class Talk:
             event = self._events[step]
             if type(event) is Message:
                 if not event.captured:
-                    # An unrecorded message may have withdrawn an earlier answer. Later messages are independent of it.
+                    # An unrecorded message may have withdrawn an earlier answer. It does not affect the meaning of
+                    # later messages.
                     self.gap_at, self.is_lost = step, True
                     self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
@@ -124,7 +129,7 @@ class Talk:
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Return the step of the agent's last question after a step, if the user has not replied."""
+        """Return the step of the agent's last question after a step, if the user has not replied to it."""
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:
@@ -144,7 +149,7 @@ class Talk:
 
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 _FIGURE = re.compile(r"(?<![\w-])\d")
-"""A number outside a name. A message may express it in words: an amount, a date or a time."""
+"""A number that is not part of a name. A message may express such a number in words, as an amount, a date or a time."""
 _IN_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
@@ -154,18 +159,18 @@ _IN_WORDS = re.compile(
 )
 _TOLD = "#"
 _LEAST = 2
-"""How many different common words identify English."""
+"""The number of different common words by which English is recognised."""
 _BEGIN = 5
 _DEED = 3
-"""How many equal first letters suggest the same action, as in "bag" and `add_baggage`."""
+"""The number of equal first letters that suggest the same action, as in "bag" and `add_baggage`."""
 _OBJECTS = 400
 _LONG = 200
 
 
 class Named:
-    """Everything that an agent has mentioned in one conversation. `events` may grow.
+    """Everything that an agent has mentioned in one conversation. Events may be added to `events`.
 
-    Each message and result is read once. Results are read only if the agent's words do not decide.
+    Each message and result is read once. Results are read only if the agent's words do not settle the question.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -182,21 +187,21 @@ class Named:
         """The records that contain each value."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
-        """Whether nothing about a call was mentioned in English before the user's last message."""
+        """Whether English was spoken and nothing about a call was mentioned before the user's last message."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
         last = exchanges[-1].closing
         if exchanges[-1].is_asked:
-            # The user answered a question whose words no code has read.
+            # The user answered a question that code has not read.
             return False
         for value in given.values():
             if type(value) is str and value and value in last:
-                # In most cases, the agent's words decide.
+                # In most cases, the agent's words settle the question.
                 return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = [each for each in values if _is_thing(each)]
         if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
-            # A yes answers a question of unknown wording, such as "Your bag is free. Shall I add it?"
+            # A yes answers a question whose wording is unknown, such as "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
         if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
@@ -247,7 +252,7 @@ def _is_thing(value: str) -> bool:
 
 
 def _shown(value: str) -> frozenset[str]:
-    """Return a value's words. A mark is added if other words may express the value."""
+    """Return the words of a value. A mark is added if the value may also be expressed in other words."""
     return _words(value) | {_TOLD} if _FIGURE.search(value) else _words(value)
 
 

@@ -75,9 +75,7 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value cannot identify another person. An account or a telephone number, for example, can identify
-    one.
-    """
+    """Whether a value, such as an account or telephone number, cannot identify another person."""
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 

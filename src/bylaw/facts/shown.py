@@ -411,8 +411,8 @@ class VisibleThing:
         """Return the value if the turn's writes leave only one; `OneOf` the values if they leave several; UNSEEN if any
         value is possible.
 
-        Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`,
-        all results are known, and a refused write has changed nothing.
+        Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`, a
+        refused write counts as having changed nothing.
         """
         if self._entity.origin == "conversation":
             return self._made(field)

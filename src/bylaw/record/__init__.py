@@ -1,4 +1,4 @@
-"""The decision log. Requests and decisions are on disk before anyone receives them. Start at `log`."""
+"""The decision log. Requests and decisions are on disk before they are returned to the caller. Start at `log`."""
 
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.journal import Journal

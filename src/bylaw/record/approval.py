@@ -25,32 +25,30 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""The states that may come before each state."""
+"""The states from which each state can be reached."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
-    """A change of an approval, as in its log entry."""
+    """A change of an approval, in the form stored in its log entry."""
 
     approval: str
     status: Status
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When the request expires, set at the start; or when the approval expires, set with the approval. 0 means
-    never.
-    """
+    """The time at which the request expires or, once it is approved, at which the approval expires. 0 means never."""
     call: str = ""
     """The hash of the exact call."""
     facts: str = ""
-    """The hash of the approval's facts: those seen, and the objections to the call."""
+    """The hash of the facts of the approval: the facts seen, and the objections to the call."""
     apart: str = ""
-    """The same hash without stops, doubts and limits, which are temporary."""
+    """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
     question: str = ""
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """How long the approval will be valid, in seconds, set at the request. 0 means unlimited."""
+    """How long the approval will be valid, in seconds. Set when the approval is requested. 0 means no limit."""
     for_person: str = ""
     """The decision's message for reviewers: the call and the objections."""
 
@@ -65,11 +63,11 @@ class Approval(Struct, frozen=True):
     expires: float
     request: Change
     answer: Change | None = None
-    """The reviewer's answer, whatever happened later."""
+    """The reviewer's answer, regardless of later changes."""
     answered: float = 0.0
     """The time of the answer."""
     end: Change | None = None
-    """The end of the approval: used or expired."""
+    """The change that ended the approval: it was used or it expired."""
     ended: float = 0.0
 
 
@@ -95,7 +93,7 @@ _kept = msgspec.json.Decoder(_Kept).decode
 
 
 def draft(tenant: str, conversation: str, change: Change) -> Draft:
-    """Return the entry of a change. A second attempt is not written again."""
+    """Return the log entry for a change. A second attempt to write the change is ignored."""
     name = f"approval:{change.approval}:{change.status}"
     return Draft(tenant, conversation, "approval", encode(change), name)
 
@@ -106,18 +104,18 @@ def fingerprint(value: Any) -> str:
 
 
 def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
-    """Return a row of the store as a record."""
+    """Return the approval in a row of the store."""
     name, conversation, status, asked, expires, body = row
     kept = _kept(body if isinstance(body, str) else bytes(body))
     if kept.answer is not None and kept.answer.status in ("used", "expired"):
-        # An earlier version kept only the last change.
+        # An earlier version stored only the last change.
         kept = _Kept(kept.request, end=kept.answer)
     said = (kept.answer, kept.answered, kept.end, kept.ended)
     return Approval(name, conversation, status, asked, expires, kept.request, *said)
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Add an entry to the table of approvals. Return the reason if the change is not possible."""
+    """Add an entry to the table of approvals. If the change is not possible, return the reason."""
     change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
@@ -153,8 +151,8 @@ WORDS = 500
 
 
 class Attestation(Struct, frozen=True):
-    """A person's statement that the customer confirmed a card to them. It does not answer the card, because only the
-    customer's own answer counts.
+    """A person's statement that the customer confirmed a card to that person. It does not answer the card, because only
+    the customer's own answer counts.
     """
 
     card: str

@@ -46,7 +46,7 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The log's state for the tenants, conversations and entries of a batch. Missing keys are new."""
+    """The state of the log for the tenants, conversations and entries in a batch. Missing keys are new."""
 
     heads: dict[str, tuple[int, bytes]]
     """The length of each tenant's chain and its last hash."""
@@ -57,7 +57,7 @@ class Known(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """The additions of a batch: rows, and the changed heads and lengths."""
+    """The additions of a batch: the new rows, and the changed heads and lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -65,7 +65,7 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """The operations that both drivers' cursors share."""
+    """The operations that the cursors of both database drivers share."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
@@ -77,7 +77,7 @@ class Cursor(Protocol):
 
 
 class Connection(ABC):
-    """A connection for one thread at a time."""
+    """A connection that one thread uses at a time."""
 
     name: str
     """The store's name in messages."""
@@ -86,7 +86,7 @@ class Connection(ABC):
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive. A file's always is."""
+        """Whether the connection is alive. The connection to a file always is."""
         return True
 
     @abstractmethod
@@ -94,12 +94,12 @@ class Connection(ABC):
         """Return the result of one statement outside any transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until every row that was read is on disk, so that reported data cannot vanish. Not needed if unsynced
+        """Wait until every row that was read is on disk, so that reported data cannot be lost. Not needed if unsynced
         data is never visible.
         """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until this process may write. A database server queues writers itself."""
+        """Wait until this process may write. A database server needs no such wait, because it queues writers itself."""
         return nullcontext()
 
     @abstractmethod
@@ -112,18 +112,20 @@ class Connection(ABC):
 
     @abstractmethod
     def commit_batch(self, news: News) -> None:
-        """Write and commit. The rows are on disk when this returns."""
+        """Write and commit the batch. When this method returns, the rows are on disk."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit. All writes are on disk when this returns."""
+        """Commit the transaction. When this method returns, all writes are on disk."""
 
     @abstractmethod
     def rollback(self) -> None:
         """Roll back."""
 
     def wipe(self) -> None:  # noqa: B027
-        """Erase removed text from storage as far as possible now. A server's vacuum erases the rest."""
+        """Erase removed text from storage, as far as that is possible immediately. The vacuum of a database server
+        erases the rest.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -138,5 +140,5 @@ def entry_of(row: Sequence[Any]) -> Entry:
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return a column's bytes. Text from another writer is kept, so that `verify` can report it."""
+    """Return the bytes of a column. If another writer stored text, keep the text, so that `verify` can report it."""
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

@@ -1,8 +1,8 @@
 """Log entries, and the chain of hashes that reveals alterations, deletions and insertions.
 
 The chain covers a salted hash of each entry. An entry's content can therefore be removed, for retention or on a
-person's request, without breaking the chain. A removal is itself an entry that lists the emptied entries. Any other
-emptied entry was tampered with.
+person's request, without breaking the chain. A removal is itself an entry that lists the emptied entries. An emptied
+entry that no removal lists was tampered with.
 """
 
 import secrets
@@ -30,13 +30,17 @@ class Draft(Struct, frozen=True):
     body: bytes
     """The content as JSON."""
     id: str = ""
-    """The caller's idempotency key. A second draft with the same key is a retry and is not written."""
+    """The caller's idempotency key. A second draft with the same key counts as a retry and is not written."""
     position: int | None = None
-    """The required position in the conversation, if the caller has read everything before. None means the end."""
+    """The required position in the conversation, if the caller has read all earlier entries. None means the end of the
+    conversation.
+    """
     under: int | None = None
-    """The number of entries about stops at the decision; None if stops do not apply."""
+    """The number of entries about stops when the decision was made; None if stops do not apply."""
     first: "Entry | None" = None
-    """The conversation's first entry, if the caller knows it. Another conversation may have taken the name."""
+    """The first entry of the conversation, if the caller knows it. If it differs, another conversation has taken the
+    name.
+    """
 
 
 class Entry(Struct, frozen=True):
@@ -51,11 +55,11 @@ class Entry(Struct, frozen=True):
     position: int | None
     id: str | None
     body: bytes | None
-    """The content; None if it was removed with salt, conversation and id."""
+    """The content; None if the content was removed together with the salt, the conversation and the id."""
     salt: bytes | None
     digest: bytes
     link: bytes
-    """The hash of the previous link and this entry's digest."""
+    """The hash of the previous link and the digest of this entry."""
 
     @property
     def is_removed(self) -> bool:
@@ -64,7 +68,7 @@ class Entry(Struct, frozen=True):
 
 
 class Anchor(Struct, frozen=True):
-    """The end of one tenant's chain at a point in time."""
+    """The end of one tenant's chain at a certain time."""
 
     time: float
     tenant: str
@@ -80,11 +84,11 @@ class Anchor(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """A draft that was not written, because its conversation has continued or an approval has changed."""
+    """A draft that was not written, because other entries were added to its conversation or an approval has changed."""
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """Why else the decision must be repeated: stops have changed, or another call reached a limit."""
+    """The other reasons for repeating a decision: stops have changed, or another call has reached a limit."""
 
 
 def new_salts(count: int) -> bytes:
@@ -95,24 +99,24 @@ def new_salts(count: int) -> bytes:
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
     sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
-    # Each part follows its length, so that no two entries hash the same bytes.
+    # Each part is preceded by its length, so that two different entries never hash the same bytes.
     hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
     return sha256(b"".join(hashed)).digest()
 
 
 def is_altered(entry: Entry) -> bool:
-    """Whether an entry's content contradicts its digest. Emptied entries have no content."""
+    """Whether the content of an entry contradicts the digest of the entry. Emptied entries have no content."""
     if entry.body is None:
         return False
     draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
     try:
         return entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest
     except (TypeError, AttributeError, UnicodeError):
-        # A column holds a value that Bylaw never writes.
+        # A column contains a value that Bylaw never writes.
         return True
 
 
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
-    """Return the chain's hash after an entry. Python formats `time`."""
+    """Return the hash of the chain after an entry. Python formats `time`."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

@@ -1,11 +1,11 @@
-"""Group commit: many threads write, and one sync covers all of them.
+"""Group commit: many threads write, and a single sync covers all of their entries.
 
-An append returns when its entry is on disk. The next batch is collected while one batch is synced. A busy service thus
-needs far fewer syncs than decisions, and an idle one does not wait.
+An append returns when its entry is on disk. The next batch is collected while one batch is synced. A busy service
+therefore makes far fewer syncs than decisions, and an idle service does not wait.
 
-Appends by coroutines in one turn of their loop are submitted together. A loop that only decides, such as the service's,
-may write by itself at the end of each turn. New requests would wait for the log anyway, and a second thread would
-compete for the interpreter. With a database server, a thread waits while the loop continues.
+Appends by coroutines in one turn of their loop are submitted together. A loop that only makes decisions, such as the
+loop of the service, may itself write at the end of each turn. New requests would wait for the log anyway, and a second
+thread would compete for the interpreter. With a database server, a thread waits while the loop continues.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from bylaw.record.store import Store
 BATCH = 512
 """The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""How long a write failure is reported without a new attempt, in seconds."""
+"""The number of seconds for which a write failure is reported without another attempt."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -42,33 +42,35 @@ class Journal:
     """Writes to a log for many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """Call `wrote` with each written conversation. With `in_loop`, event loops write by themselves."""
+        """Call `wrote` for each conversation that was written to. With `in_loop`, event loops write entries
+        themselves.
+        """
         self.store = store
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """Held by this process's writing thread."""
+        """The thread of this process that writes holds this lock."""
         self._is_telling = False
-        """Whether a loop has written and waiting coroutines have not resumed yet."""
+        """Whether a loop has written, but the coroutines that wait for the write have not resumed yet."""
         self.commits = 0
         """The number of transactions, each with one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         """The appends of each loop's current turn."""
         self._since = 0.0
-        """The start of the thread's current write; 0.0 if it is not writing."""
+        """The start time of the write in progress in the thread; 0.0 if the thread is not writing."""
         self._fault: tuple[float, str] | None = None
-        """The time and reason of the last transaction's failure."""
+        """When and why the last transaction failed."""
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order, all or none. They are on disk when this returns."""
+        """Write drafts in order: either all of them or none. When this method returns, they are on disk."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """The same as `append`, for coroutines."""
+        """Like `append`, but for coroutines."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         gathered = self._gathered.get(loop)
@@ -88,7 +90,7 @@ class Journal:
         """Submit a loop's appends at the end of its turn."""
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed or self._since:
-            # The loop does not wait for the thread's current transaction.
+            # The loop does not wait for the transaction that the thread is writing.
             self._put(jobs)
         else:
             try:
@@ -99,7 +101,7 @@ class Journal:
             self._tell_loop(loop, jobs, outcomes)
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
-        # A closed loop has no waiting coroutines.
+        # A closed loop has no coroutines that wait.
         with suppress(RuntimeError):
             _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
             loop.call_soon(self._told)
@@ -109,7 +111,9 @@ class Journal:
         self._is_telling = False
 
     async def let_others_go_on(self) -> None:
-        """Let coroutines continue whose entries were written in this turn. Await this before the next decision."""
+        """Let those coroutines continue whose entries were written in this turn. Await this before making the next
+        decision.
+        """
         if self._is_telling:
             await asyncio.sleep(0)
 
@@ -123,12 +127,14 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """Return for how many seconds the thread's current transaction has been running; 0.0 without one."""
+        """Return the number of seconds for which the thread's current transaction has been running; 0.0 if there is
+        none.
+        """
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """Return why a recent transaction failed; empty if it did not."""
+        """Return why a recent transaction failed; empty if no recent transaction failed."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
@@ -160,7 +166,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # New decisions may depend on others' entries that the server has lost.
+                # New decisions may depend on other writers' entries that the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0
@@ -186,7 +192,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """Return the outcome of each group. A group that cannot be written does not affect the others."""
+        """Return the outcome of each group. If one group cannot be written, the other groups are not affected."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
@@ -195,14 +201,14 @@ class Journal:
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
-                # After two failures in a row, the fault is in the database and not in the drafts.
+                # Two failures in a row show that the cause is the database, not the drafts.
                 found.append(found[-1])
             else:
                 found += self._appended([drafts])
         return found
 
     def _unwritten(self, error: Exception) -> LogError:
-        """Return the error. After a database error, nothing may be reported as written."""
+        """Return the error to raise. After a database error, nothing may be reported as written."""
         return LogError(f"`{self.store.name}` could not be written: {error}")
 
     def _tell_written(
@@ -214,7 +220,9 @@ class Journal:
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
-        """Collect waiting jobs up to the batch size. Return them, and whether to close the log afterwards."""
+        """Collect waiting jobs, up to the batch size. Return the jobs, and whether the log must be closed
+        afterwards.
+        """
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH and not last:
             try:
@@ -237,7 +245,7 @@ def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
         else:
             loops.setdefault(future.get_loop(), []).append((future, outcome))
     for loop, waiting in loops.items():
-        # A closed loop has no waiting coroutines.
+        # A closed loop has no coroutines that wait.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, waiting)
 

@@ -1,9 +1,9 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which of several processes last wrote to each conversation. That process need not check for others'
-entries. This is only a hint, because other programs may write too. A session notices this when it writes, or when an
-event contradicts its state, and then continues from the log. A conversation without a known writer counts as new. With
-a single process, `LastWriter` lists conversations that are no longer in memory.
+`LastWriter` records which of several processes last wrote to each conversation. That process need not check for entries
+of other processes. The record is only a hint, because other programs may write too. A session notices this when it
+writes, or when an event contradicts its state, and then continues from the log. A conversation without a known writer
+counts as new. If there is only one process, `LastWriter` lists the conversations that are no longer in memory.
 """
 
 import mmap
@@ -29,16 +29,18 @@ from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
 
 LOOKING = 5.0
-"""Seconds until the chain is checked again."""
+"""The number of seconds until the chain is checked again."""
 RECENT = 5_000
-"""How many entries at the end of a chain must all be present."""
+"""The number of entries at the end of a chain that must all be present."""
 PLACES = 1 << 17
 _SIZE = 8
-"""Bytes per slot: the start of the conversation's hash, and the process."""
+"""The number of bytes per slot. A slot contains the start of the conversation's hash, and the process."""
 
 
 class LastWriter:
-    """Records which process last wrote to a conversation. Create this before the processes, and number these from 0."""
+    """Records which process last wrote to a conversation. Create this object before the processes, and number the
+    processes from 0.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, PLACES * _SIZE)
@@ -48,7 +50,7 @@ class LastWriter:
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether this process wrote last. False if the slot holds another conversation."""
+        """Whether this process was the last to write. False if the slot is used for another conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
@@ -66,9 +68,9 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 class Log(Reading):
     """The log at a path or at `postgresql://...`, for all sessions of a process.
 
-    Set `is_shared` if other processes continue the same conversations. Sessions then read others' entries before they
-    decide, unless `last` says that this `process` wrote last. Without reading, they notice others' entries when they
-    write, and decide again.
+    Set `is_shared` if other processes continue the same conversations. Sessions then read the entries of other
+    processes before they decide, unless `last` shows that this `process` wrote last. A session that does not read first
+    notices other entries when it writes, and then decides again.
     """
 
     def __init__(
@@ -91,21 +93,23 @@ class Log(Reading):
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
-        """The stops last read, by tenant. After a change, the decision cannot be written."""
+        """The stops as last read, by tenant. If the stops have changed since, the decision cannot be written."""
         self._looked: dict[str, tuple[float, int]] = {}
-        """For each tenant: when its chain was last found complete, and how many entries belonged to no conversation."""
+        """For each tenant: the time at which its chain was last found complete, and the number of entries that belonged
+        to no conversation.
+        """
         self._changed_stops: set[str] = set()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order. They are on disk when this returns."""
+        """Write drafts in order. When this method returns, they are on disk."""
         return self.journal.append(drafts)
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """The same as `append`, for coroutines."""
+        """Like `append`, but for coroutines."""
         return await self.journal.append_async(drafts)
 
     def others_may_have_written(self, tenant: str, name: str) -> bool:
-        """Whether a session must read other processes' entries before deciding."""
+        """Whether a session must read the entries of other processes before it makes a decision."""
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
@@ -119,7 +123,8 @@ class Log(Reading):
         return super().conversation(tenant, name, after=after, settled=settled)
 
     def _refuse_gaps(self, tenant: str) -> None:
-        """Raise if entries are missing or were emptied. A shortened conversation may allow too much.
+        """Raise an error if entries are missing or were emptied, because calls might be allowed on the basis of an
+        incomplete conversation.
 
         Only `verify` detects every kind of tampering.
         """
@@ -138,14 +143,14 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """Return the approvals that the log's entries confirm, and the faults of the others by id."""
+        """Return the approvals that the log's entries confirm and, by id, the errors in all other approvals."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, status=status)
             wrong = unsupported(self, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
 
     def asked(self, tenant: str, id: str) -> Approval | None:
-        """Return an approval that the log's entries confirm, or None."""
+        """Return an approval if the log's entries confirm it, or None."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, id=id)
             wrong = unsupported(self, tenant, found)
@@ -188,8 +193,8 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """Stop all writes of an agent, of a tool, under a policy or of a tenant, or require a reviewer's approval for
-        them.
+        """Stop all writes of an agent, a tool or a tenant, or all writes under a policy. Alternatively, require a
+        reviewer's approval for these writes.
 
         The stop applies to every process immediately. Calls that were already allowed are not undone.
         """
@@ -290,7 +295,7 @@ class Log(Reading):
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
-        """Write everything pending, then close the database."""
+        """Write everything that is pending, then close the database."""
         self.journal.close()
         self.journal.store.close()
         super().close()
@@ -303,7 +308,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """Return the message that an approval was already answered: by whom, when, and what happened since."""
+    """Return a message that the approval was already answered: by whom and when, and what has changed since."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

@@ -1,9 +1,9 @@
-"""The log in PostgreSQL, for several machines. Needs the extra `postgres`.
+"""The log in PostgreSQL, for several machines. Requires the extra `postgres`.
 
-All other writers wait for a batch, so each takes only two round trips: one to begin the transaction and read, and one
-to write and commit. Other writers do not wait for the disk. A batch is committed before it is synced, and its senders
-and readers are answered after the sync. docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md
-explains why this is safe.
+While a batch is written, all other writers wait, so a batch takes only two round trips: one to begin the transaction
+and read, and one to write and commit. Other writers do not wait for the disk. A batch is committed before it is synced,
+and its senders and readers are answered after the sync.
+docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
 """
 
 import os
@@ -18,13 +18,13 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""With the server's `fsync`, makes commits durable. Batch commits rely on `MARK` instead."""
+"""Together with the server's `fsync` setting, this makes commits durable. Commits of batches rely on `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""A transaction without content. When it is on disk, and on the standbys that the server waits for, so is every earlier
-commit.
+"""A transaction without content. Once it is on disk, every earlier commit is on disk too, and also on the standbys that
+the server waits for.
 """
 PLANS = "SET plan_cache_mode = force_generic_plan"
-"""Plan each prepared statement once. A plan for its values has no benefit here."""
+"""Plan each prepared statement only once, because planning for specific values has no benefit here."""
 CALLS = 10
 """The connection time-out in seconds."""
 LOCK = 0x62796C6177
@@ -37,7 +37,8 @@ _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
     "lock": f"SELECT pg_advisory_xact_lock({LOCK}), set_config('synchronous_commit', 'off', true)",
     "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY(%t::text[])",
-    # Look up each name separately. Without table statistics, a list of names would scan all of a tenant's rows.
+    # Look up each name separately. Without table statistics, a query for a list of names would scan all rows of a
+    # tenant.
     "lengths": f"""SELECT wanted.tenant, wanted.name, found.length FROM {_WANTED}, LATERAL (
         SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found""",
     "named": f"""SELECT found.* FROM {_WANTED}, LATERAL (
@@ -69,7 +70,7 @@ class PostgresConnection(Connection):
         self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
-            # Two workers that start together must not both create the tables.
+            # Two workers that start at the same time must not both create the tables.
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             for statement in SCHEMA:
                 self._connection.execute(statement.format(bytes="BYTEA", real="DOUBLE PRECISION"))
@@ -134,7 +135,7 @@ class PostgresConnection(Connection):
         return _Cursor(self._connection.cursor()), known
 
     def commit_batch(self, news: News) -> None:
-        """Commit, then sync while others may already write."""
+        """Commit the batch, then sync. Others may write during the sync."""
         try:
             with self._connection.pipeline():
                 if news.rows:
@@ -145,7 +146,7 @@ class PostgresConnection(Connection):
                 self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
-                # The batch is committed but may not be synced, so it must not count as unwritten.
+                # The batch is committed but may not be synced, so it must not be treated as unwritten.
                 self._connection.close()
             raise
 
@@ -157,7 +158,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # It is unknown how much the server has executed.
+            # It is unknown how much of the request the server has executed.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -200,7 +201,7 @@ def _is_idle(connection: Any) -> bool:
 def _bounded_connection(psycopg: Any) -> Any:
     """Return the driver's connection class with a time-out for responses.
 
-    The driver limits only the time to connect, and a stopped server cannot enforce a limit.
+    The driver limits only the time for connecting, and a server that has stopped cannot enforce a limit.
     """
 
     class Bounded(psycopg.Connection):
@@ -208,7 +209,7 @@ def _bounded_connection(psycopg: Any) -> Any:
             return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
 
         def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            """Run the driver's steps, and report regularly that no data has arrived."""
+            """Run the driver's steps. At regular intervals, report that no data has arrived."""
             until, ready = time.monotonic() + HANGS, None
             while True:
                 try:
@@ -224,7 +225,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """Return why libpq ignores the password file, because libpq does not report this."""
+    """Return why libpq ignores the password file. libpq itself does not report the reason."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

@@ -22,13 +22,13 @@ class Extent(Struct, frozen=True):
     last: int = 0
     """The number of the last entry."""
     recent: int = 0
-    """How many of the most recent entries are present."""
+    """The number of entries present among the most recent ones."""
     without_conversation: int = 0
-    """How many entries are removals or were emptied."""
+    """The number of entries that are removals or were emptied."""
 
 
 class Reading:
-    """Reads a log over one connection. Many threads may use it, one at a time."""
+    """Reads a log over one connection. Many threads may share it, but only one can use it at a time."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Reading:
         fault: type[BylawError] = UsageError,
         lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """Raise `fault` if reading fails. Other users of the connection share `lock`."""
+        """Raise `fault` if reading fails. `lock` is shared with the other users of the connection."""
         self.connection = connection
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self._fault = fault
@@ -55,9 +55,10 @@ class Reading:
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """Return a conversation's entries in order, after position `after`. With `settled`, all are on disk.
+        """Return a conversation's entries in order, after position `after`. With `settled`, all of these entries are on
+        disk.
 
-        Raises if the conversation was removed, because no call can be decided without its history.
+        Raises an error if the conversation was removed, because no call can be decided without its history.
         """
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
         found = self._read(where, (tenant, name, after), settled=settled)
@@ -87,18 +88,22 @@ class Reading:
             number = rows[-1].number
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """Return the latest entries of a kind after a number, newest first, without removed ones."""
+        """Return the latest entries of a kind that come after a number, newest first, without removed entries."""
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """Return the first entries' bodies for a tenant's conversations that were written to since a time."""
+        """Return the bodies of the first entries of those conversations of a tenant that were written to after a point
+        in time.
+        """
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
 
     def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
-        """Yield a tenant's conversations, without removed ones, with the body of their first entry."""
+        """Yield the conversations of a tenant, each with the body of its first entry. Removed conversations are left
+        out.
+        """
         query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
         for name, body in self._rows(query, (tenant,)):
             yield name, bytes(body)
@@ -113,11 +118,11 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Return the number of entries by conversation. Removed ones appear under the hash of their name."""
+        """Return the number of entries by conversation. A removed conversation is listed under the hash of its name."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
-        """Return the names of a tenant's conversations, without removed ones."""
+        """Return the names of a tenant's conversations, except for removed conversations."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
         return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
@@ -136,8 +141,8 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """Return the times of the latest uses under these names, latest first, without uses that are about to be
-        returned.
+        """Return the times of the latest uses under these names, latest first. Uses that are about to be cancelled are
+        left out.
         """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
@@ -156,7 +161,7 @@ class Reading:
         return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
-        """Return approvals, oldest first. `status` and `id` restrict them."""
+        """Return approvals, oldest first. `status` and `id` restrict the result."""
         query, values = (
             "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
             [tenant],
@@ -168,7 +173,9 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """Return how many approvals of a tenant (or of all) wait for a reviewer, and the time of the oldest."""
+        """Return the number of approvals, of one tenant or of all tenants, that wait for a reviewer, and the time of
+        the oldest.
+        """
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -181,12 +188,12 @@ class Reading:
         return last_folded(entry.body or b"" for entry in reversed(self._removals(tenant)))
 
     def _removals(self, tenant: str) -> list[Entry]:
-        """Return the entries of removals, in order. They belong to no conversation."""
+        """Return the entries about removals, in order. These entries belong to no conversation."""
         where = "tenant = ? AND conversation IS NULL AND kind = 'removal' AND body IS NOT NULL ORDER BY number"
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and how many entries are present, counted in one statement."""
+        """Return the length of a tenant's chain and the number of entries present, both counted in one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -195,7 +202,7 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """Return which recent entries are missing, or were emptied without a removal entry."""
+        """Describe which recent entries are missing, or were emptied without an entry about the removal."""
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0
@@ -221,7 +228,7 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Read a consistent snapshot while others write. When it ends, everything read is on disk."""
+        """Read a consistent snapshot while others may write. When it ends, everything that was read is on disk."""
         with self.lock:
             if self._moment is not None:
                 yield
@@ -253,5 +260,5 @@ class Reading:
             except self._fault:
                 raise
             except Exception as error:
-                # At this point, any database error comes from the file or server.
+                # At this point, a database error can only come from the file or the server.
                 raise self._fault(f"`{self.name}` could not be read: {error}") from error

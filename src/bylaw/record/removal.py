@@ -1,8 +1,8 @@
 """Removes conversations from a log after a retention period or on a person's request. Each removal is signed.
 
 A removal empties the entries of whole conversations and keeps their hashes, so that the chain still verifies. A fold
-then deletes the emptied start of a chain, up to an anchored entry. Both append an entry about what they did. Its
-signing key is kept outside the database.
+then deletes the emptied start of a chain, up to an anchored entry. Both operations append an entry that describes the
+operation. The key that signs this entry is stored outside the database.
 """
 
 import hmac
@@ -29,7 +29,7 @@ MAKE_ONE = "generate one with `openssl rand -hex 32`, and store it away from the
 
 
 def read_key(path: Path | None) -> bytes | None:
-    """Return the key from a file or from the environment variable; None without either."""
+    """Return the key from a file or from the environment variable; None if neither is set."""
     if path is None:
         key, place = os.environ.get(VARIABLE, "").encode(), f"${VARIABLE}"
     else:
@@ -46,7 +46,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
-    """Sign an entry's body together with the entry's number and the hash of the entry before."""
+    """Sign the body of an entry together with the entry's number and the hash of the previous entry."""
     place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
     return hmac.new(key, place + body, sha256).hexdigest()
 
@@ -61,9 +61,11 @@ class Folded(Struct, frozen=True):
     until: int
     """The last deleted entry."""
     link: str
-    """The hash of the last deleted entry. The next entry follows from this hash."""
+    """The hash of the last deleted entry. The hash of the next entry follows from it."""
     anchors: str = ""
-    """The hash of all anchors up to that entry. Each was checked before the fold; none can be checked afterwards."""
+    """The hash of all anchors up to that entry. Each anchor was checked before the fold. None of them can be checked
+    afterwards.
+    """
     removed: str = ""
     """The hash of the marks of all conversations whose removals were deleted."""
 
@@ -85,7 +87,7 @@ class Fold(Struct, frozen=True):
     entries: int
     """The number of rows deleted."""
     until: int
-    """The last entry that was ever deleted; 0 if none was."""
+    """The number of the last entry that was ever deleted; 0 if no entry was deleted."""
 
 
 _EMPTY = """UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL
@@ -97,7 +99,9 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
-    """Empty all entries of a conversation, or of every conversation that ended before a time; return their number."""
+    """Empty all entries of a conversation, or of every conversation that ended before a time. Return the number of
+    entries emptied.
+    """
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
     for name in names:
@@ -109,7 +113,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        # The names stay taken. A new conversation under an old name would lack its history.
+        # The names remain in use. A new conversation under an old name would lack its history.
         marks = [removed_name(name) for name in names]
         for mark in marks:
             cursor.execute(_MARK, (tenant, mark))
@@ -118,8 +122,8 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """Return a conversation's entries. Raises UsageError if one was altered or moved, because a signature would hide
-    this.
+    """Return a conversation's entries. Raises UsageError if one was altered or moved, because the signature of the
+    removal would hide this.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -133,7 +137,7 @@ def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # An ongoing conversation must stay complete, or no call in it could be decided.
+    # An ongoing conversation must remain complete, because otherwise no call in it could be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -145,8 +149,8 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Return conversations with a call that still counts against a limit. Without them, one more call would be
-    allowed.
+    """Return the conversations that contain a call which still counts against a limit. If these were removed, one more
+    call would be allowed.
     """
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
@@ -166,7 +170,7 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
     """Empty the entries about stops if all are older than a time and no stop is active; return their numbers.
 
-    Their count stays, because decisions use it to detect changed stops.
+    The number of these entries remains recorded, because decisions use it to detect changed stops.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -176,7 +180,9 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
 
 def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
-    """Delete the emptied entries before a time, up to the last anchored one. `anchors` are hashes by entry."""
+    """Delete the emptied entries before a point in time, up to the last anchored entry. `anchors` contains hashes by
+    entry number.
+    """
     earlier = last_folded(_removals(cursor, tenant))
     since = earlier.until if earlier is not None else 0
     end = _end(cursor, tenant, before)
@@ -210,7 +216,9 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a time up to which all entries are empty or removals."""
+    """Return the last entry before a point in time for which this entry and all earlier ones are emptied or are
+    removals.
+    """
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -242,7 +250,7 @@ def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
 
 
 def read_removal(entry: Entry) -> Removal | None:
-    """Return the removal in an entry; None if it cannot be read."""
+    """Return the removal described by an entry; None if it cannot be read."""
     try:
         return _decode(entry.body or b"")
     except msgspec.MsgspecError:
@@ -250,7 +258,7 @@ def read_removal(entry: Entry) -> Removal | None:
 
 
 def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
-    """Return why a removal cannot be trusted; empty if its signature is right."""
+    """Return why a removal cannot be trusted; empty if its signature is correct."""
     where = f"the removal in entry {entry.number}"
     if not removal.signature:
         return f"{where} is not signed"
@@ -263,13 +271,13 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries after a number that a removal lists as emptied. All of them came before the removal."""
+    """Return the entries after a number that a removal lists as emptied. All of these entries precede the removal."""
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return numbers as runs, each with first and last number."""
+    """Return numbers as runs, each given by its first and last number."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:

@@ -17,25 +17,25 @@ except ImportError:  # not on Windows
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
-"""Makes commits durable. Benchmarks print these settings."""
+"""Settings that make commits durable. Benchmarks print them."""
 BUSY = 10.0
-"""Seconds to wait for another writing process. The service is blocked meanwhile."""
+"""The number of seconds to wait for another process that is writing. The service is blocked during this time."""
 WIPE = 200
-"""Milliseconds to wait for earlier readers before removed data is wiped."""
+"""The number of milliseconds to wait for earlier readers before removed data is wiped."""
 CACHE = 32_000
 """The cache size per connection in kilobytes."""
 ROWS = 64
-"""The maximum number of rows per statement. Each statement gives other threads a turn, so a batch needs few
+"""The maximum number of rows per statement. Other threads get a turn between statements, so a batch should need few
 statements.
 """
 STATEMENTS = 4 * ROWS
-"""How many prepared statements to cache: one for each number of rows."""
+"""The number of prepared statements to cache: one for each number of rows."""
 CHECKPOINT = 1_000
 """The number of rows between checkpoints."""
 LARGE = 8_000
-"""At this size of the write-ahead log, in pages, writers pause briefly so that it can restart."""
+"""If the write-ahead log reaches this size, in pages, writers pause briefly so that the log can restart."""
 TOO_LARGE = 40_000
-"""At this size, in pages, SQLite checkpoints during a commit."""
+"""If the write-ahead log reaches this size, in pages, SQLite makes a checkpoint during a commit."""
 _making = threading.Lock()
 
 
@@ -91,7 +91,7 @@ class SqliteConnection(Connection):
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
-            # Writes to a file that can no longer be opened are lost.
+            # Writes to a file that can no longer be opened would be lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="restore the file")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
@@ -126,8 +126,10 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Truncate the write-ahead log, which still has removed data. The file itself is already overwritten."""
-        # A writer waits for this, so do not wait long for a reader.
+        """Truncate the write-ahead log, which still contains removed data. In the file itself, the data has already
+        been overwritten.
+        """
+        # A writer waits until this has finished, so do not wait long for a reader.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
@@ -140,14 +142,14 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""One statement, because each statement costs more than its rows."""
+"""Uses a single statement, because each statement costs more than the rows it returns."""
 
 
 def _make(path: Path) -> None:
-    """Create the file if it is missing, readable only by its owner.
+    """If the file is missing, create it so that only its owner can read it.
 
-    An existing file is never opened here. Closing it would release this process's locks on it, even those of other
-    connections. The next process to close the log would then delete the write-ahead log in use.
+    An existing file is never opened here. Closing the file would release this process's locks on it, even those of
+    other connections. The next process to close the log would then delete the write-ahead log in use.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -157,7 +159,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """Return the identity of the file at a path; None if there is none, as for an in-memory log."""
+    """Return the identity of the file at a path; None if there is no file, as for an in-memory log."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -192,7 +194,7 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 
 
 class Turns:
-    """A queue of the processes that write to one file. A process that dies leaves the queue.
+    """A queue of the processes that write to one file. If a process dies, it is removed from the queue.
 
     SQLite admits one writer at a time but makes the others sleep for longer and longer.
     """
@@ -226,8 +228,8 @@ class Turns:
 class Checkpoints:
     """Moves commits from the write-ahead log to the file, in a thread with its own connection.
 
-    Otherwise SQLite does this in the commit that fills the write-ahead log. That commit would wait for two more syncs
-    and a thousand pages.
+    Without this thread, SQLite would do so during the commit that fills the write-ahead log. That commit would wait for
+    two more syncs and a thousand pages.
     """
 
     def __init__(self, path: str) -> None:
@@ -248,14 +250,14 @@ class Checkpoints:
         self._is_due.set()
 
     def close(self) -> None:
-        """Stop the thread. The last process to close the file moves the rest."""
+        """Stop the thread. The last process to close the file moves the remaining commits."""
         self._is_closed = True
         self._is_due.set()
         if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        # If this fails, SQLite will do it later.
+        # If this fails, SQLite moves the commits later.
         with suppress(sqlite3.Error):
             connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
             connection.execute("PRAGMA synchronous = FULL")
@@ -272,8 +274,8 @@ class Checkpoints:
         with suppress(sqlite3.OperationalError):
             if _pages(connection) >= LARGE:
                 with turns.take():
-                    # Move the few new commits too. When all are in the file, the next writer restarts the write-ahead
-                    # log.
+                    # Move the few new commits too. When all commits are in the file, the next writer restarts the
+                    # write-ahead log.
                     _pages(connection)
 
 

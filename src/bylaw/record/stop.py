@@ -1,7 +1,8 @@
-"""Stops: a reviewer keeps an agent, a tool, a policy or a whole tenant from writing, until a time or until lifted.
+"""Stops: a reviewer keeps an agent, a tool, a policy or a whole tenant from writing, until a set time or until the stop
+is lifted.
 
 A stop and its lifting are entries of the tenant's chain, in a separate conversation. Every transaction reads the length
-of that conversation. If it changed after a decision, the decision is repeated.
+of that conversation. If the length has changed since a decision was made, the decision is repeated.
 """
 
 import uuid
@@ -30,9 +31,9 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
     id: str
     what: Target
     name: str
-    """The agent, tool or policy; empty for `all`."""
+    """The name of the agent, tool or policy; empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on covered writes: ask a reviewer about each, or deny all."""
+    """The decision on the writes that the stop covers: ask a reviewer about each write, or deny all writes."""
     by: str
     reason: str
     until: float
@@ -60,19 +61,19 @@ class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
 
 
 class Stopped(Struct, frozen=True, omit_defaults=True):
-    """A stop, with the person who lifted it, if any."""
+    """A stop and, if it was lifted, the person who lifted it."""
 
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning at creation: no call so far matches the stop."""
+    """A warning given when the stop is created: no call so far matches the stop."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
 
 
 class Stops(Struct, frozen=True):
-    """A tenant's stops that have not been lifted, as of an entry."""
+    """The stops of a tenant that have not been lifted, as of a certain entry."""
 
     revision: int = 0
     """The number of entries about stops."""

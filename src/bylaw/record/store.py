@@ -14,14 +14,16 @@ from bylaw.record.use import project_use
 
 
 class Store(Reading):
-    """A log in a database, for one thread at a time. `Journal` lets many threads share a transaction."""
+    """A log in a database, used by one thread at a time. `Journal` lets many threads share a transaction."""
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Write drafts in order in one transaction, as far as possible. They are on disk when this returns."""
+        """Write the drafts that can be written, in order and in one transaction. When this method returns, they are on
+        disk.
+        """
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """Write groups of drafts. Each group is written completely or not at all."""
+        """Write groups of drafts. Each group is written either completely or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -35,9 +37,11 @@ class Store(Reading):
             return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
-        """Empty the entries of a conversation, or of all conversations that ended before a time; return their number.
+        """Empty the entries of a conversation, or of all conversations that ended before a time. Return the number of
+        entries emptied.
 
-        The chain still verifies. It gains one entry, signed with `key`, that lists the emptied ones.
+        The chain can still be verified. An entry that is signed with `key` and lists the emptied entries is added to
+        the chain.
         """
         with self.lock:
             with self._writing() as cursor:
@@ -48,7 +52,7 @@ class Store(Reading):
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
         """Delete emptied entries before a time, up to the last anchored one. Verify the log first.
 
-        The rest of the chain still verifies. A signed entry keeps the hash at its new start.
+        The rest of the chain can still be verified. A signed entry contains the hash at the new start of the chain.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -56,7 +60,7 @@ class Store(Reading):
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:
-        """Run a writing transaction, completely or not at all."""
+        """Run a writing transaction, either completely or not at all."""
         cursor = self.connection.begin(writing=True)
         try:
             yield cursor
@@ -81,7 +85,7 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Heads and lengths are read and written once."""
+    """Turns drafts into entries. Heads and lengths are read once and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
         """`known` is the log's state for the drafts' tenants, conversations and keys. `size` is the number of
@@ -96,7 +100,7 @@ class _Batch:
         self._salted = 0
 
     def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Return the entries of a group of drafts. If one cannot be written, return a reason for each."""
+        """Return the entries for a group of drafts. If one draft cannot be written, return a reason for each draft."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
@@ -118,7 +122,9 @@ class _Batch:
         return answers
 
     def take(self, draft: Draft) -> Entry | Conflict:
-        """Return a draft's entry, its earlier entry for a retry, or why it cannot be written."""
+        """Return the entry for a draft. For a retry, return the earlier entry; if the draft cannot be written, return
+        the reason.
+        """
         tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
         body, name = draft.body, draft.id or None
         if name is not None and (known := self._ids.get((tenant, name))) is not None:

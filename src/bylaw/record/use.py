@@ -1,7 +1,7 @@
 """Uses of limits across conversations. Entries record them, and a table counts them.
 
-A use is counted and added in the transaction that writes the decision, so two workers never both get the last one. A
-refused call returns its use. A call that may have run keeps it.
+A use is counted and added in the transaction that writes the decision, so the last use is never given to two workers.
+If a call is refused, its use is cancelled. If a call may have run, its use remains counted.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Use(Struct, frozen=True, omit_defaults=True):
-    """A use that a decision adds or returns, as in its entry."""
+    """A use that a decision adds or cancels, in the form stored in its entry."""
 
     decision: str
     limit: str
@@ -25,19 +25,19 @@ class Use(Struct, frozen=True, omit_defaults=True):
     """The agent or customer for whom the use counts; empty for the tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Add the use only if there are fewer than this. 0 always adds it, because a reviewer approved it or the limit is
-    not enforced yet.
+    """Add the use only if fewer uses than this are counted. 0 means that the use is always added, because a reviewer
+    approved the call or the limit is not enforced yet.
     """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name under which the use is counted. It is hashed, because the person may be private."""
+        """Return the name under which the use is counted. The name is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names that count against `most`: its own, and those that may mean the same person."""
+        """Return the names that count against `most`: the name of this use, and names that may mean the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
@@ -53,7 +53,7 @@ def counted_under(limit: str, whose: str) -> str:
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """Return the names under which `whose`, or a similar name, is counted."""
+    """Return the names under which `whose` or a similar name is counted."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
@@ -63,7 +63,7 @@ def use_entry(use: Use) -> tuple[bytes, str]:
 
 
 def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Add an entry to the table of uses. Return the reason if the limit is reached."""
+    """Add an entry to the table of uses. If the limit is reached, return the reason."""
     use: Use = read_use(draft.body)
     if use.status == "returned":
         cursor.execute(
@@ -85,7 +85,7 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 def tell_use(found: dict[tuple[str, str], float], entry: Entry) -> None:
-    """Update uses with one more entry."""
+    """Update the uses with one further entry."""
     use: Use = read_use(entry.body or b"")
     if use.status == "taken":
         found[use.name, use.decision] = entry.time

@@ -1,8 +1,8 @@
 """Verifies a log: every entry matches its digest, and every link follows from the previous one.
 
-Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without a
-trace. Anchors reveal this. An anchor is the end of each chain at a point in time, stored outside the database: on
-another disk, in another account or on paper.
+Anyone who can write to the database can, without leaving a trace, truncate a chain and reset its count, or delete a
+whole tenant. Anchors reveal such changes. An anchor is the end of each chain at a point in time, stored outside the
+database: on another disk, in another account or on paper.
 """
 
 import os
@@ -32,9 +32,11 @@ class Verified(Struct, frozen=True):
     tenant: str
     entries: int
     removed: int
-    """The number of entries with removed content. The chain still covers them, and a signed entry lists them."""
+    """The number of entries whose content was removed. The chain still covers these entries, and a signed entry lists
+    them.
+    """
     head: str
-    """The last hash. A copy kept elsewhere reveals a truncated log."""
+    """The last hash. If a copy of it is stored elsewhere, the copy reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
     """The number of emptied entries deleted from the start."""
@@ -43,10 +45,10 @@ class Verified(Struct, frozen=True):
 def verify(
     store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = (), key: bytes | None = None
 ) -> Verified:
-    """Verify a tenant's chain from its first entry, in one snapshot of a log that may be in use.
+    """Verify a tenant's chain from its first entry. The log may be in use, because it is read in one snapshot.
 
-    The hash `head`, noted earlier, must be in the chain. Each anchor must match its entry. Removals must be signed with
-    `key`.
+    The hash `head`, which was noted earlier, must be in the chain. Each anchor must match its entry. Removals must be
+    signed with `key`.
     """
     with store.at_one_moment():
         return _verify(store, tenant, head, [each for each in anchors if each.tenant == tenant], key)
@@ -60,7 +62,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # The fold's entry is checked below: its signature, and that the next entry follows from its hash.
+        # The entry of the fold is checked below: its signature, and whether the next entry follows from its hash.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -135,8 +137,8 @@ def _those(run: tuple[int, int]) -> str:
 
 
 def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Return conversations whose number of entries differs from the number written. Folding keeps the count of
-    stops.
+    """Return the conversations whose number of entries differs from the number that was written. Folding does not
+    change the recorded number of stops.
     """
     faults: list[str] = []
     for name in sorted({*found, *written}):
@@ -149,7 +151,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
-    """Return rows of the approvals table that contradict the entries, and missing rows."""
+    """Return the rows of the approvals table that contradict the entries, and the rows that are missing."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
@@ -169,7 +171,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Return approvals that contradict the entries of their conversations, by id, with the contradiction."""
+    """Return, by id, the approvals that contradict the entries of their conversations, each with the contradiction."""
     found: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
@@ -187,7 +189,7 @@ def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
 
 
 def tell(told: dict[str, Approval], entry: Entry) -> None:
-    """Update approvals with one more entry."""
+    """Update the approvals with one further entry."""
     change = read_change(entry.body or b"")
     name, known = change.approval, told.get(change.approval)
     if known is None:
@@ -199,9 +201,9 @@ def tell(told: dict[str, Approval], entry: Entry) -> None:
 
 
 def _differs(row: Approval, told: Approval | None) -> str:
-    """Return how a row of the approvals table differs from the entries; empty if it does not.
+    """Return how a row of the approvals table differs from the entries; empty if it does not differ.
 
-    Earlier versions kept only the last change of a finished approval, without times.
+    Earlier versions stored only the last change of a finished approval, without times.
     """
     if told is None:
         return "no entry requests it"
@@ -223,7 +225,7 @@ def _differs(row: Approval, told: Approval | None) -> str:
 OFTEN = 300.0
 """Seconds between two anchors."""
 AGAIN = 10.0
-"""Seconds until the next attempt after a failure."""
+"""The number of seconds until the next attempt after a failure."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -231,7 +233,9 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """Return the anchor file of a log: next to a log file, or in the current folder for a server's database."""
+    """Return the anchor file of a log. It is next to a log file or, for the database of a server, in the current
+    folder.
+    """
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
@@ -247,7 +251,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # A crash may have truncated the last line. The next anchor starts a new line.
+            # The last line may have been truncated by a crash. The next anchor starts a new line.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is not an anchor", place=f"{path}:{number}", hint=hint) from None
@@ -255,7 +259,9 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write anchors for the chains that have grown. `known` has the last anchored entry of each and is updated."""
+    """Write anchors for the chains that have grown. `known` contains the last anchored entry of each chain and is
+    updated.
+    """
     now = time.time()
     made = [
         Anchor(now, tenant, number, link.hex())
@@ -263,7 +269,7 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
         if known.get(tenant) != number
     ]
     if not made and not os.access(path if path.exists() else path.parent, os.W_OK):
-        # Report this before the first anchor is due.
+        # Report this error before the first anchor is due.
         raise UsageError("cannot be written", place=str(path))
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -286,7 +292,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Writes a log's anchors at intervals in a separate thread, and once more at the end."""
+    """Writes the anchors of a log at intervals in a separate thread, and once more when it ends."""
 
     def __init__(
         self,
@@ -297,7 +303,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """Call `failing` after each attempt, with whether the attempt failed."""
+        """After each attempt, call `failing` with whether the attempt failed."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()
