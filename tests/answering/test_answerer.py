@@ -126,7 +126,7 @@ rules: [{{id: confirm, formula: "ALWAYS (change IMPLIES wanted)", hard: true}}]
 
 
 def test_a_question_names_only_speakers_there_are() -> None:
-    for by, words in (("customer", "`by` cannot be `customer`"), ("[]", "`by` names nobody")):
+    for by, words in (("customer", "`by` cannot be `customer`"), ("[]", "`by` is empty")):
         rules = f"predicates: {{wanted: {{question: Asked?, by: {by}}}}}\n"
         with pytest.raises(PackError, match=words):
             made(FILES | {"rules.yaml": rules})

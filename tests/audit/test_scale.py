@@ -43,7 +43,7 @@ def test_an_audit_is_not_written_to_a_url(shop: Shop, options: tuple[str, ...]) 
     logs = shop.logs(record(*HASTY))
     done = bylaw(shop.root, "audit", logs.name, "--pack", "pack", *options, "--out", "s3://bucket/audit")
     assert done.returncode == 2
-    assert "is a URL; give a path on this machine" in " ".join(done.stderr.split())
+    assert "is a URL; copy the files to this machine" in " ".join(done.stderr.split())
     assert not (shop.root / "s3:").exists()
 
 

@@ -141,9 +141,9 @@ def test_the_command_prints_tables_csv_and_lines(out: Path) -> None:
     [
         ((".", "SELECT nothing FROM calls"), "the query failed: Binder Error"),
         ((".", "no-such"), "no built-in query `no-such`; known:"),
-        ((".", "new-findings"), "give the folder of the earlier one with --base"),
+        ((".", "new-findings"), "pass the folder of the earlier audit with --base"),
         (("nowhere", "rates-by-tool"), "this folder has no tables"),
-        ((), "give the folder of an audit and a query"),
+        ((), "pass the folder of an audit and a query"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_a_line(out: Path, arguments: tuple[str, ...], said: str) -> None:

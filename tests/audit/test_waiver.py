@@ -120,7 +120,7 @@ def test_an_expired_waiver_is_said_and_waives_nothing(desk: Path) -> None:
     )
     assert found["waived"] == []
     assert found["expired_waivers"][0]["policy"] == "no-partner"
-    assert "waivers.yaml:2: expired on 2020-01-31" in said
+    assert "waivers.yaml:2 expired on 2020-01-31" in said
 
 
 def test_a_waiver_holds_on_the_day_it_expires(desk: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_waiver_holds_on_the_day_it_expires(desk: Path) -> None:
 
 def test_a_waiver_for_a_finding_that_is_not_there_is_said(desk: Path) -> None:
     said, found = audited(desk, f"finding: 0123456789ab, {SIGNED}")
-    assert "waivers.yaml:2: no effect: finding `0123456789ab` was not found" in " ".join(said.split())
+    assert "waivers.yaml:2 has no effect: finding `0123456789ab` was not found" in " ".join(said.split())
     assert found["unused_waivers"][0]["finding"] == "0123456789ab"
 
 

@@ -223,7 +223,7 @@ def test_a_limit_says_what_it_would_stop(tmp_path: Path) -> None:
     assert found("shadow", "new")["now_stopped"] == 1
     assert found("new", "new")["changed"] == []
     assert (
-        "no time, so 1 call could not be checked against a limit"
+        "1 call could not be checked against a limit, because no time is recorded"
         in bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "logs.jsonl").stdout
     )
     # What a shield refused takes no place, and would run without the limit.

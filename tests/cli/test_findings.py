@@ -144,4 +144,4 @@ def test_a_document_given_and_found_is_never_called_missing(tmp_path: Path) -> N
 
 def test_a_document_given_twice_is_an_error(tmp_path: Path) -> None:
     ran = bylaw(tmp_path, "check", "clinic", "--document", "a.md", "--document", "b.md")
-    assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 --document was given 2 times; give it once\n")
+    assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 --document was given 2 times; pass it only once\n")

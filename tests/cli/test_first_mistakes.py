@@ -168,7 +168,7 @@ MISTAKES = [
         "give its folder: pack",
     ),
     Mistake("an empty log", write("logs.jsonl", ""), AUDIT, "logs.jsonl", "empty"),
-    Mistake("a log that is not there", lambda folder: None, "audit chats --pack pack", "chats", "give files"),
+    Mistake("a log that is not there", lambda folder: None, "audit chats --pack pack", "chats", "pass files"),
     Mistake(
         "a log misspelt", lambda folder: None, "audit log.jsonl --pack pack", "log.jsonl", "did you mean `logs.jsonl`?"
     ),
@@ -211,7 +211,7 @@ MISTAKES = [
         copy(GUARD, "guards/copied.py"),
         "check pack",
         f"{GUARD}:7",
-        "it has one at guards/copied.py:7",
+        "the first guard is at guards/copied.py:7",
     ),
     Mistake("an id given twice", add("policies.yaml", LISTED_AGAIN), "check pack", "policies.yaml:", "remove one"),
     Mistake(

@@ -88,7 +88,7 @@ def test_a_log_that_is_not_there_is_usage(shop: Shop) -> None:
     ran = audit(shop, "nowhere.jsonl")
     assert (ran.returncode, ran.stderr) == (
         2,
-        "bylaw: BY001 nowhere.jsonl: no such file or folder; give files or folders of recorded conversations\n",
+        "bylaw: BY001 nowhere.jsonl: no such file or folder; pass files or folders of recorded conversations\n",
     )
 
 

@@ -43,7 +43,7 @@ def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
 
 def test_a_check_says_why_a_compile_made_no_policy_of_a_sentence(pack: Path) -> None:
     assert (
-        "uncovered; `bylaw compile` made no policy: a greeting"
+        "uncovered; `bylaw compile` wrote no policy: a greeting"
         in bylaw(pack.parent, "check", pack, "--sentences").stdout
     )
 
@@ -65,7 +65,7 @@ def test_a_pack_written_by_hand_needs_no_review() -> None:
 def test_a_pack_that_nobody_reviewed_is_never_called_accepted(tmp_path: Path) -> None:
     done = bylaw(tmp_path, "review", "clinic")
     assert "accepted" not in done.stdout
-    assert "this pack is not reviewed" in done.stdout
+    assert "this pack has not been reviewed" in done.stdout
     assert done.returncode == 0
 
 

@@ -289,7 +289,7 @@ def test_what_is_not_recorded_may_take_it_back(said: dict[str, Any], by_host: bo
         ("put_as: ['cancel {id}', 'drop {it}']", "told", "tools.yaml:2: `it` in `put_as` is not a parameter"),
         ("put_as: 'cancel { id }'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace without the name"),
         ("put_as: ''", "told", "tools.yaml:2: `put_as` of `cancel` is empty"),
-        ("put_as: 'cancel {id}{by}'", "told", "tools.yaml:2: `put_as` of `cancel` has two values side by side"),
+        ("put_as: 'cancel {id}{by}'", "told", "tools.yaml:2: `put_as` of `cancel` has two adjacent values"),
         *(
             (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a value next to a letter or")
             for put_as in ("pay {id}5", "pay {id}.50", "pay {id}kg", "pay 1{id}", "pay 1.{id}", "pay x{id}", "{id}\xe9")

@@ -216,8 +216,8 @@ def test_a_judgement_reads_in_one_line(shop: Pack) -> None:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (None, "pass a mapping from file names to texts, not `NoneType`"),
-        ({"pack.yaml": b"x"}, "`pack.yaml` is a text, not `bytes`"),
+        (None, "pass a mapping from file names to their contents, not `NoneType`"),
+        ({"pack.yaml": b"x"}, "the content of `pack.yaml` must be a string, not `bytes`"),
     ],
 )
 def test_files_that_are_no_texts_are_told(files: Any, words: str) -> None:

@@ -119,11 +119,11 @@ def test_a_case_told_by_events_may_have_other_events(tmp_path: Path) -> None:
         ),
         (
             f"{CASE}  but: {{events: [{{user: Hi}}], agent: Hi}}\n",
-            "BY408 cases/shop.yaml:7: the case above has no message of the agent to change",
+            "BY408 cases/shop.yaml:7: the case above has no message from the agent to change",
         ),
         (
             "- {policy: only-paid, facts: {Order: {paid: true}}, but: {user: Hi}}\n",
-            "BY408 cases/shop.yaml:1: the case above has no message of the user to change",
+            "BY408 cases/shop.yaml:1: the case above has no message from the user to change",
         ),
     ],
 )

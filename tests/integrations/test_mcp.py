@@ -346,4 +346,4 @@ def test_who_starts_a_proxy_is_told_that_calls_must_name_a_conversation(place: P
 def test_a_server_that_cannot_be_started_is_named(place: Place) -> None:
     done = subprocess.run(place.proxy("--", "no-such-program"), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "no program `no-such-program`; give the command of your server" in done.stderr
+    assert "no program `no-such-program`; pass the command of your server" in done.stderr

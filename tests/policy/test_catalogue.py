@@ -71,7 +71,7 @@ def test_every_kind_of_catalogue_gives_the_same_parameters(tmp_path: Path, catal
         ),
         (
             {"tools.yaml": SAID + "  sell: {effect: write}\n", "tools.json": json.dumps(SCHEMAS)},
-            "BY410 tools.yaml:7: `sell` is not in tools.json; it has",
+            "BY410 tools.yaml:7: `sell` is not in tools.json; the file has",
         ),
     ],
 )

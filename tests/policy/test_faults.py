@@ -235,7 +235,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "accepted by nobody": (
         edited("policies.yaml", SPAN, SPAN + "    unenforced: {reason: later}\n"),
-        "BY406 policies.yaml:2: `unenforced` of `only-paid` does not say who accepts it",
+        "BY406 policies.yaml:2: `unenforced` of `only-paid` does not name the person who accepts it",
     ),
     "a slip in a policy": (
         edited("policies.yaml", "severity: high", "sevrity: high"),
@@ -260,7 +260,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a second guard": (
         {"guards/more.py": "def only_paid(call, facts):\n    return permit()\n"},
-        "BY405 guards/shop.py:1: policy `only-paid` has a second guard; it has one at guards/more.py:1",
+        "BY405 guards/shop.py:1: policy `only-paid` has a second guard; the first guard is at guards/more.py:1",
     ),
     "a guard for talk": (
         {"guards/more.py": "def say_it(call, facts):\n    return permit()\n"},
@@ -278,14 +278,14 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a weight too large to add up": (
         {"rules.yaml": "predicates: {s: {tool: ship}}\nrules:\n  - {id: say-it, formula: ALWAYS s, weight: -1e308}\n"},
-        "BY303 rules.yaml:3: the weight of rule `say-it` is too large; 1,000,000 is the most",
+        "BY303 rules.yaml:3: the weight of rule `say-it` is too large; use at most 1,000,000, or make",
     ),
     "a learned weight too large to add up": (
         {
             "rules.yaml": "predicates: {s: {tool: ship}}\nrules:\n  - {id: say-it, formula: ALWAYS s}\n",
             "weights.yaml": "weights:\n  say-it: 1e308\n",
         },
-        "BY303 weights.yaml:2: the weight of rule `say-it` is too large; 1,000,000 is the most",
+        "BY303 weights.yaml:2: the weight of rule `say-it` is too large; use at most 1,000,000, or make",
     ),
     "a weight that is no number": (
         {"rules.yaml": "predicates: {shipped: {tool: ship}}\nrules:\n  - {id: say-it, formula: x, weight: much}\n"},

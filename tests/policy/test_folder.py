@@ -140,8 +140,8 @@ def test_a_base_alone_may_lack_what_each_pack_says_itself(tmp_path: Path) -> Non
     with pytest.raises(PackError) as caught:
         load_pack(based(tmp_path / "b", {}, shared))
     assert [str(fault) for fault in caught.value.faults] == [
-        "../shared/policies.yaml:2: policy `only-paid` cites no sentence; quote it in the docstring of its guard, a"
-        " line for each sentence, or here: `spans: [...]`"
+        "../shared/policies.yaml:2: policy `only-paid` cites no sentence; quote the sentence in the docstring of its"
+        " guard, one line per sentence, or here: `spans: [...]`"
     ]
 
 

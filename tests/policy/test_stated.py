@@ -112,8 +112,8 @@ QUOTED_TWICE = LEFT + "  - {id: only-paid, spans: [Only paid orders]}\n"
             stated(policies=LEFT + "  - {id: gone}\n"),
             "BY406 policies.yaml:6: policy `gone` has neither tools nor sentences",
         ),
-        (stated(policies=QUOTED_TWICE), "BY406 policies.yaml:6: `spans` of policy `only-paid` is given twice"),
-        (stated(policies=TWICE), "BY406 policies.yaml:6: `tools` of policy `only-paid` is given twice"),
+        (stated(policies=QUOTED_TWICE), "BY406 policies.yaml:6: `spans` of policy `only-paid` is declared twice"),
+        (stated(policies=TWICE), "BY406 policies.yaml:6: `tools` of policy `only-paid` is declared twice"),
     ],
 )
 def test_what_it_cannot_mean_is_a_fault(changes: dict[str, str], said: str, tmp_path: Path) -> None:

@@ -32,12 +32,14 @@ def test_a_pack_that_has_changed_on_disk_is_not_taken_for_the_one_that_was_pickl
     folder = Path(shutil.copytree(find_folder("clinic"), tmp_path / "clinic"))
     sent = pickle.dumps(load_pack(folder))
     (folder / "policies.yaml").open("a").write("# another\n")
-    with pytest.raises(BylawError, match="is no longer what was pickled: its files have changed"):
+    with pytest.raises(BylawError, match="is no longer the pack that was pickled: its files have changed"):
         pickle.loads(sent)
 
 
 def test_a_pack_of_texts_says_that_the_texts_can_be_sent() -> None:
-    with pytest.raises(BylawError, match="has no folder that another process could read it from; send the texts"):
+    with pytest.raises(
+        BylawError, match="has no folder that another process could read it from; send the contents of the files"
+    ):
         pickle.dumps(shop())
 
 

@@ -44,7 +44,7 @@ EarlierAudit = Annotated[
     Path | None,
     "--audit DIR",
     click.Path(path_type=Path, exists=True, file_okay=False),
-    "An audit of the logs, instead of auditing them again.",
+    "Use this audit instead of auditing the logs again.",
 ]
 
 
@@ -65,7 +65,7 @@ class Sources(Struct, frozen=True):
             count += isinstance(each, Trajectory)
             yield file, each
         if self.expected is not None and count != self.expected:
-            hint = "give the logs that were audited, or audit them here with --world"
+            hint = "pass the logs that were audited, or audit the logs here with --world"
             raise UsageError(f"the audit judged {self.expected} conversations, but the logs have {count}", hint=hint)
 
 
@@ -115,9 +115,9 @@ def thoughts_command(
     limit: Annotated[Count | None, "Stop after this many turns."] = None,
     written: Annotated[bool, "Let a model write and refine thoughts, instead of deriving them from guards."] = False,
     llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
-    kept: Annotated[Folder, "Folder that keeps questions and answers."] = None,
+    kept: Annotated[Folder, "Folder for questions and answers."] = None,
     thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "The score that each rubric must reach."] = "",
-    rounds: Annotated[int, "--rounds N", click.IntRange(min=0), "Refinements before a thought is dropped."] = 4,
+    rounds: Annotated[int, "--rounds N", click.IntRange(min=0), "Maximum number of refinements per thought."] = 4,
     whole_policy: Annotated[bool, "Show the model the whole document, not one sentence per policy."] = False,
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
 ) -> int:
@@ -171,12 +171,12 @@ def data_command(
     times: Annotated[Count, "Without logs: multiply the training tasks by N."] = 1,
     rl_times: Annotated[Count, "Without logs: multiply the tasks for RL turns by N."] = 1,
     seed: Annotated[int, "--seed N", "Seed for the wording of thoughts."] = 0,
-    keep_open: Annotated[bool, "Keep logs with undecided calls."] = False,
-    keep_all: Annotated[bool, "Keep undecided, failed and flagged logs."] = False,
+    keep_open: Annotated[bool, "Keep conversations with undecided calls."] = False,
+    keep_all: Annotated[bool, "Keep undecided, failed and flagged conversations."] = False,
     for_judge: Annotated[bool, "Keep RL replies that only a judge model can grade (`train --judge`)."] = False,
     parquet: Annotated[bool, "Also write Parquet files (requires the `parquet` extra)."] = False,
 ) -> int:
-    """Build the data sets of the three stages, with a data card.
+    """Build the data sets for the three stages, with a data card.
 
     Uses LOGS or, if none are given, the practice tasks of the pack.
     """
@@ -203,11 +203,13 @@ def data_command(
                 for_judge=for_judge,
             )
         if not (out / "rl.jsonl").stat().st_size:
-            click.echo("`rl.jsonl` (stage 3) is empty: too few conversations, or no turn that can be graded", err=True)
+            click.echo(
+                "`rl.jsonl` (stage 3) is empty: there are too few conversations, or no turn can be graded", err=True
+            )
     else:
         if any((document, keep_open, keep_all, for_judge, world, thoughts)):
             names = "--document, --world, --thoughts, --keep-open, --keep-all and --for-judge"
-            raise UsageError(f"{names} need logs", hint="name the logs, or leave these out")
+            raise UsageError(f"{names} require logs", hint="pass the logs, or leave out these options")
         card = build_from_tasks(
             pack or "clinic",
             out,
@@ -242,7 +244,7 @@ def pairs_command(
     from bylaw.align.dataset import write_pairs
 
     if not logs and audit is None:
-        raise UsageError("no logs given", hint="name logs, or the folder of an audit with --audit")
+        raise UsageError("no logs given", hint="pass logs, or pass the folder of an audit with --audit")
     wanted = sources(logs, pack or (None if audit is not None else "clinic"), world, audit, None)
     with open_logs(list(wanted.logs), without=out) as opened:
         placed = wanted.checked(opened.placed(agent=wanted.agent))
@@ -297,7 +299,7 @@ def score_command(
         "Penalty for a write that has a bad `verdict` or, with --rows, is flagged by a guard.",
     ] = 0.0,
 ) -> int:
-    """Compute the rewards of turns: JSON lines on stdin."""
+    """Compute the rewards of turns from stdin (JSON lines)."""
     from bylaw.align.grader import Grader
     from bylaw.align.lines import score_answers, score_lines
     from bylaw.align.prompt import pack_named
@@ -305,12 +307,12 @@ def score_command(
     from bylaw.align.training.stage import graded, open_judge, pack_of, training_rows
 
     if not isfinite(compliance):
-        raise UsageError(f"`{compliance}` is not a weight", hint="give a number of 0 or more, as in --compliance 1")
+        raise UsageError(f"`{compliance}` is not a weight", hint="pass a number of 0 or more, as in --compliance 1")
     chosen = mismatch or ("paper" if rows is None else "floor")
     switches = msgspec.convert({"mismatch": chosen, "compliance": compliance}, Switches)
     if rows is None:
         if pack is not None or judge is not None:
-            raise UsageError("--pack and --judge need --rows", hint="name the rows with --rows data/rl.jsonl")
+            raise UsageError("--pack and --judge require --rows", hint="pass the rows with --rows data/rl.jsonl")
         return score_lines(sys.stdin.buffer, sys.stdout.buffer, switches)
     found = training_rows(rows, 3)
     held = pack_of(rows, pack)
@@ -360,7 +362,9 @@ def train_command(
     changed = dict(map(_setting, changes))
     settings_of(preset, int(stage), changed)
     if not (model / "config.json").exists():
-        raise UsageError(f"there is no model in `{model}`", hint="a folder with config.json, weights and a tokenizer")
+        raise UsageError(
+            f"there is no model in `{model}`", hint="pass a folder with config.json, weights and a tokenizer"
+        )
     rows: Sequence[Mapping[str, Any]] = training_rows(data, int(stage))
     score: Any = None
     ungraded = 0
@@ -374,7 +378,7 @@ def train_command(
     elif pack is not None or judge is not None:
         raise UsageError("--pack and --judge are for stage 3", hint="leave them out")
     if ungraded:
-        click.echo(f"{ungraded} texts are left out: only a judge can grade them (--judge)", err=True)
+        click.echo(f"{ungraded} turns with text are left out: only a judge can grade them (--judge)", err=True)
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
@@ -409,7 +413,7 @@ def eval_command(
     *,
     agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script from the practice tasks."],
     model: Annotated[Name, "Name of the model at the endpoint."] = "",
-    policy: Annotated[Any, click.Choice(["context", "none"]), "Where the agent gets the policy."] = "none",
+    policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the context contains the policy."] = "none",
     pack: Annotated[str, "--pack PACK", "The pack with the practice tasks."] = "clinic",
     part: Annotated[str, "--part PART", "The tasks to run: development or test."] = "development",
     limit: Annotated[Count | None, "Run only the first N tasks."] = None,

@@ -21,9 +21,9 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     llm: Annotated[
         str | None,
         "--llm MODEL",
-        "Ask a model if code cannot decide: a name at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
+        "Model to ask if code cannot decide: a name at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
     ] = None
-    memory: Annotated[Folder, "For --llm: folder that keeps answers and plans."] = None
+    memory: Annotated[Folder, "For --llm: folder for answers and plans."] = None
     embedder: Annotated[
         Name, "For --memory: how to compare plans: hashed, wordllama (extra `embed`), a folder or a URL."
     ] = ""
@@ -46,7 +46,7 @@ def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator
     """Open the models that the options name until the command ends. Without `--llm`, there are none."""
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:
-            raise UsageError("`--memory`, `--embedder` and `--operations` need `--llm`", hint="name a model with --llm")
+            raise UsageError("`--memory`, `--embedder` and `--operations` need `--llm`", hint="add --llm MODEL")
         yield Models()
         return
     from bylaw.answering import Answerer, Plans

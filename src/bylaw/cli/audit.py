@@ -53,7 +53,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         counts[1:1] = [f"{len(comparison.still):,} unchanged", f"{len(comparison.fixed):,} fixed"]
         counts.append(f"{len(comparison.gone):,} gone")
     if comparison.refused:
-        counts.append(f"{len(comparison.refused):,} of refused calls")
+        counts.append(f"{len(comparison.refused):,} on refused calls")
     against = f" against {comparison.baseline}" if comparison.baseline is not None else ""
     console.print(Text(f"Findings{against}: {', '.join(counts)}", style="bold"))
     if comparison.baseline is not None:
@@ -84,15 +84,15 @@ def _waived(comparison: Comparison, console: Console) -> None:
 def _idle_waivers(comparison: Comparison) -> Iterator[str]:
     for waiver in comparison.expired:
         when = waiver.expires.isoformat()
-        yield f"{waiver.place}: expired on {when} and has no effect: {_what(waiver)} ({clean(waiver.owner, 60)})"
+        yield f"{waiver.place} expired on {when} and has no effect: {_what(waiver)} ({clean(waiver.owner, 60)})"
     found = {each.id: each for each in (*comparison.new, *comparison.still, *comparison.refused)}
     for waiver in comparison.unused:
         if finding := found.get(waiver.finding):
             verdicts = ", ".join(f"{clean(each.policy, 60)}: {each.verdict}" for each in finding.charges)
-            what = f"{waiver.place}: no effect: {_what(waiver)} is not waived for all of its verdicts"
+            what = f"{waiver.place} has no effect: {_what(waiver)} is not waived for all of its verdicts"
             yield f"{what}; to waive it, write `verdicts: {{{verdicts}}}`"
         else:
-            yield f"{waiver.place}: no effect: {_what(waiver)} was not found"
+            yield f"{waiver.place} has no effect: {_what(waiver)} was not found"
 
 
 def _what(waiver: Waiver) -> str:
@@ -140,8 +140,8 @@ class Batch(Struct, frozen=True, kw_only=True):
         {"default": "16M"},
     ]
     messages_column: Annotated[Name, "For Parquet logs: the column with the messages, a list or JSON text."] = ""
-    id_column: Annotated[Name, "For Parquet logs: the column with the id."] = ""
-    agent_column: Annotated[Name, "For Parquet logs: the column with the agent."] = ""
+    id_column: Annotated[Name, "For Parquet logs: column with the conversation id."] = ""
+    agent_column: Annotated[Name, "For Parquet logs: column with the agent name."] = ""
 
     @property
     def columns(self) -> Columns:
@@ -264,7 +264,7 @@ def audit_command(
     fail_on: Annotated[
         tuple[str, ...],
         Word(("violation", "near_miss", "rule")),
-        "Exit with 1 if there is a finding of this kind; near_miss includes violations. May be repeated.",
+        "Exit with status 1 on a finding of this kind; near_miss includes violations. May be repeated.",
     ] = (),
     min_severity: Annotated[
         str, click.Choice(("high", "medium", "low")), "For --fail-on: ignore less severe policies."
@@ -344,7 +344,11 @@ def audit_command(
             written.append(write_report(out))
         _print_result(found, opened, whole=whole)
         if key is not None:
-            scope = "from the given key" if redact_key is not None else "for this run only; add --redact-key to compare"
+            scope = (
+                "derived from the given key"
+                if redact_key is not None
+                else "valid for this run only; to compare runs, add --redact-key"
+            )
             print(f"Redacted: pseudonyms {scope}")
         if comparison is not None:
             print_comparison(comparison, open_console())

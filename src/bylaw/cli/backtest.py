@@ -54,7 +54,7 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
     )
     if found.uncounted:
         calls = counted(found.uncounted, "call")
-        console.print(f"no time, so {calls} could not be checked against a limit", markup=False)
+        console.print(f"{calls} could not be checked against a limit, because no time is recorded", markup=False)
     if not found.changed:
         console.print("No policy judges any call differently.")
         return

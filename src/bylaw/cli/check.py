@@ -78,11 +78,11 @@ def _next(report: CheckReport, sections: Sequence[Section]) -> str:
         if len(undecided) == len(report.sentences):
             return (
                 "this is a draft of `bylaw init`, and nothing is enforced yet. Write a guard for each sentence that a"
-                f" call can break, and accept the others by name; {start}"
+                f" call can break, and accept the other sentences by name; {start}"
             )
         return (
             f"{len(undecided)} of {len(report.sentences)} sentences are still drafts of `bylaw init`: write a guard for"
-            f" each that a call can break, and accept the others by name; {start}"
+            f" each that a call can break, and accept the other sentences by name; {start}"
         )
     if first is not None:
         return first.next
@@ -154,7 +154,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
     if missed:
         entries = [f"{name}: {', '.join(places)}" for name, places in missed.items()]
         title = _counted(sum(map(len, missed.values())), "branch", "without a case")
-        then = f"add a case to `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
+        then = f"add a case for `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
         yield Section(title, entries, "yellow", then)
     if uncovered := [each for each in report.sentences if each.state == "uncovered"]:
         first, several = uncovered[0], len({each.document for each in report.sentences}) > 1
@@ -169,8 +169,8 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield Section(_counted(len(uncovered), "sentence", "without a policy"), entries, "yellow", then)
     if report.ambiguous:
         entries = [
-            f"{each.policy}: `{each.quote}` covers {len(each.lines)} different sentences ({each.places}); quote more,"
-            f" or name one: `{each.example}`"
+            f"{each.policy}: `{each.quote}` covers {len(each.lines)} different sentences ({each.places}); quote more"
+            f" text, or name one sentence: `{each.example}`"
             for each in report.ambiguous
         ]
         yield Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
@@ -292,7 +292,7 @@ def print_sentences(report: CheckReport, console: Console, said: Mapping[str, st
         say(console, entry.sentence.text, number)
         kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
         why = said.get(entry.sentence.text, "")
-        uncovered = f"uncovered; `bylaw compile` made no policy: {why}" if why else "uncovered"
+        uncovered = f"uncovered; `bylaw compile` wrote no policy: {why}" if why else "uncovered"
         style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
         say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, " " * len(number), style, len(number) + 2)
 

@@ -116,7 +116,7 @@ class LocalPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if re.match(r"[A-Za-z][\w+.-]+:/", str(value)):
-            self.fail(f"`{value}` is a URL; give a path on this machine, and copy what is there", param, ctx)
+            self.fail(f"`{value}` is a URL; copy the files to this machine, and pass their path", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -130,7 +130,7 @@ class Word(click.Choice[str]):
 def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> Any:
     """Refuse a repeated option, because click would silently use the last value."""
     if len(value) > 1:
-        raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="give it once")
+        raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="pass it only once")
     return value[0] if value else None
 
 

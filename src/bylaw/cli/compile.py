@@ -38,7 +38,7 @@ def compile_command(
     name: Annotated[Name, "Name of the pack (default: the folder's name)."] = "",
     now: Annotated[str, "--now TIME", "A fixed time for calls, if the logs have no times."] = "",
     llm: Annotated[str, "--llm MODEL", "The model: a name at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
-    kept: Annotated[Folder, "Folder that keeps questions and answers."] = None,
+    kept: Annotated[Folder, "Folder for questions and answers."] = None,
     stream: Annotated[bool, "Stream answers, for endpoints that require streaming."] = False,
     max_tokens: Annotated[Count | None, "Maximum number of tokens per answer."] = None,
     concurrency: Annotated[Count, "Maximum number of concurrent requests."] = 4,
@@ -85,7 +85,7 @@ def compile_command(
     elif not documents:
         raise UsageError("no policy document", hint="add --document FILE, or --update PACK")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
-        hint = "give another folder with --out, or --update, or --overwrite if it was compiled"
+        hint = "choose another folder with --out, or add --update, or add --overwrite if the pack was compiled"
         raise UsageError("the folder already has a pack", place=str(out), hint=hint)
     reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
@@ -154,9 +154,9 @@ def _show_differences(root: Path, before: "PackFolder") -> None:
     from bylaw.policy.folder import read_folder
 
     found = differences(root, before, read_folder(root))
-    words = {"new": "is new", "gone": "is gone", "sentences": "has a new text", "check": "has a new check"}
+    words = {"new": "is new", "gone": "is gone", "sentences": "has new text", "check": "has a new check"}
     for each in found:
-        what = words.get(each.change, "has a new text and a new check")
+        what = words.get(each.change, "has new text and a new check")
         print(f"{each.policy} {what}" + ("; it needs a new signature" if each.was_signed else ""))
         print("\n".join(f"    {line}" for line in each.lines))
     print(f"policies that differ: {len(found)}")

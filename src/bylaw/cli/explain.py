@@ -267,7 +267,7 @@ class _Explanation(Struct, frozen=True):
         for broken in line.get("rules", []):
             self._rule(broken, Text("rule broken", style="red"))
         for unsure in line.get("open_rules", []):
-            said = Text("rule undecided: code cannot tell whether it was kept", style="magenta")
+            said = Text("rule undecided: the code cannot tell whether the rule was followed", style="magenta")
             self._rule(unsure, said)
         self._permitting([entry for entry in line["policies"] if entry not in judged], is_alone=not judged)
 
@@ -414,7 +414,7 @@ class _Explanation(Struct, frozen=True):
             elif answered_at > self.step:
                 told = f"{called}, but answered after this call, at step {answered_at}"
             else:
-                told = f"{called}; its answer at step {answered_at} did not show it"
+                told = f"{called}; its answer at step {answered_at} did not show this fact"
         return told
 
 

@@ -49,7 +49,7 @@ def init_command(
         hint = "add --document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
         raise UsageError("no policy document", hint=hint)
     if not logs and not tools:
-        raise UsageError("neither logs nor tools", hint="give logs, --tools FILE, or both: a pack needs its tools")
+        raise UsageError("neither logs nor tools", hint="pass logs, --tools FILE, or both: a pack needs its tools")
     made = init_pack(logs, documents, out, effects=effects, tools=tools, world=world)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
@@ -135,7 +135,7 @@ def init_pack(
         made.files["tools.json"] = _tools_json(str(tools), catalogue)
     there = [path for path in made.files if (out / path).exists()]
     if there:
-        hint = "give another folder with --out"
+        hint = "choose another folder with --out"
         raise UsageError(f"`{there[0]}` already exists", place=str(out), hint=hint)
     for path, text in made.files.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)

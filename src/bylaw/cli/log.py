@@ -40,8 +40,8 @@ _NOBODY = ("root", "nobody", "bylaw")
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
 Tenant = Annotated[str, "The tenant in the log."]
-Anchors = Annotated[File, "The anchors that `bylaw serve` wrote; by default LOG.anchors, if it exists."]
-SigningKey = Annotated[File, f"The key that signs removals; by default the value of ${VARIABLE}."]
+Anchors = Annotated[File, "The anchors that `bylaw serve` wrote. By default, LOG.anchors, if it exists."]
+SigningKey = Annotated[File, f"The key that signs removals. By default, the value of ${VARIABLE}."]
 
 
 class TenantLog(Struct, frozen=True, kw_only=True):
@@ -361,7 +361,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
-        raise UsageError(f"`{mentions}` is too short to search for", hint=f"give {LEAST} characters or more")
+        raise UsageError(f"`{mentions}` is too short to search for", hint=f"pass {LEAST} characters or more")
     name, equals, value = (person or "").partition("=")
     if person is not None and not (name and equals):
         raise UsageError(f"`--person {person}` is not NAME=VALUE", hint="such as signed_in_as=C7")

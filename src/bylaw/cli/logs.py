@@ -148,7 +148,7 @@ def _meant(path: Path) -> str:
 
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
     close = difflib.get_close_matches(path.name, sorted(beside), 1, cutoff=0.8)
-    return f"did you mean `{path.with_name(close[0])}`?" if close else "give files or folders of recorded conversations"
+    return f"did you mean `{path.with_name(close[0])}`?" if close else "pass files or folders of recorded conversations"
 
 
 def _matched(pattern: Path) -> list[Path]:

@@ -66,9 +66,9 @@ def proxy_command(
     Give the COMMAND that starts the server after `--`, or the address of a running server with `--url`.
     """
     if bool(command) == bool(url):
-        raise UsageError("no server, or two", hint="give either `--url URL` or `-- COMMAND...`")
+        raise UsageError("no server was given, or two were", hint="pass either `--url URL` or `-- COMMAND...`")
     if command and shutil.which(command[0]) is None:
-        raise UsageError(f"no program `{command[0]}`", hint="give the command of your server after `--`")
+        raise UsageError(f"no program `{command[0]}`", hint="pass the command of your server after `--`")
     if url and not (url.startswith(("http://", "https://")) and urlsplit(url).netloc):
         raise UsageError(f"`--url {url}` is not an HTTP address", hint="such as `http://127.0.0.1:8000/mcp`")
     address = _address(listen) if listen else None
@@ -90,7 +90,7 @@ def proxy_command(
                 earlier=[load_pack(each) for each in earlier],
             )
             if hide and models.requests is None:
-                raise UsageError("`--hide` needs `--llm`", hint="name the model that reads requests")
+                raise UsageError("`--hide` needs `--llm`", hint="pass the model that reads requests")
             if hide and not shield.pack.reads_requests:
                 hint = "use `requested()` in a guard, as the pack `agentdojo` does"
                 raise UsageError("`--hide` needs a pack that checks calls against the user's request", hint=hint)

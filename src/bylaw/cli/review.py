@@ -110,7 +110,7 @@ def review_command(
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
     if counts["unreviewed"] == len(standing):
-        console.print("this pack is not reviewed; a shield enforces a handwritten pack without a review")
+        console.print("this pack has not been reviewed; a shield enforces it anyway, because it is handwritten")
     elif counts["unreviewed"]:
         console.print("a shield also enforces unreviewed policies of this pack, because it is handwritten")
     if weights := _weighed(shown):

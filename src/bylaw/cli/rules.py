@@ -67,7 +67,8 @@ def _print(lesson: Lesson, source: str) -> None:
         if examples:
             before, after = lesson.accuracies(examples)
             print(
-                f"Accuracy on the {len(examples)} {words}: {before:.1%} with the pack's weights, {after:.1%} with these"
+                f"Accuracy on the {len(examples)} {words}: {before:.1%} with the pack's weights,"
+                f" {after:.1%} with the new weights"
             )
     if found.untouched:
         print(f"No example breaks: {visible(', '.join(found.untouched))}")
@@ -108,7 +109,7 @@ def rules_command() -> None:
 
 @command("eval", rules_command)
 def eval_command() -> int:
-    """Evaluate formulas on traces: JSON lines on stdin."""
+    """Evaluate formulas on traces from stdin (JSON lines)."""
     from bylaw.rule.lines import eval_lines
 
     return eval_lines(sys.stdin.buffer, sys.stdout.buffer)
@@ -116,7 +117,7 @@ def eval_command() -> int:
 
 @command("margin", rules_command)
 def margin_command() -> int:
-    """Compute margins of actions: JSON lines on stdin."""
+    """Compute margins of actions from stdin (JSON lines)."""
     from bylaw.rule.lines import margin_lines
 
     return margin_lines(sys.stdin.buffer, sys.stdout.buffer)

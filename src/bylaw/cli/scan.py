@@ -26,7 +26,7 @@ _REASONS = {
     "distinctive": "rare before other writes",
 }
 _READING = {
-    "sure": "how certain a guess is. For a tool: the evidence for this effect, compared with the others. For a"
+    "sure": "how certain a guess is. For a tool: the evidence for this effect, compared with the other effects. For a"
     " look-up: the low end of its share, times the certainty of the effects. For a value: the low end of the share of"
     " this argument's values that have a known source.",
     "(a to b)": "the 95% confidence interval of the share.",

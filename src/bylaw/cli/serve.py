@@ -33,7 +33,7 @@ def serve_command(
     pack: Annotated[str | None, "--pack PACK", "The folder of a pack, or the name of a built-in pack."] = None,
     store: Annotated[str, "--store --log LOG", "The decision log: a file, or postgresql://..."] = "decisions.db",
     earlier: EarlierPacks = (),
-    host: Annotated[str, "Address to listen on; other machines need --keys."] = "127.0.0.1",
+    host: Annotated[str, "Address to listen on; other machines require --keys."] = "127.0.0.1",
     port: Port = 8300,
     keys: Annotated[File, "File of API keys, with a tenant and a hash on each line."] = None,
     public_url: Annotated[
@@ -189,7 +189,7 @@ def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tupl
     if not header and not address:
         return None
     if not header or not address:
-        raise UsageError("--proxy-header and --proxy-address belong together", hint="give both")
+        raise UsageError("--proxy-header and --proxy-address must be used together", hint="give both")
     if not keys:
         raise UsageError("--proxy-header needs --keys", hint="add a line `TENANT - approve NAME` for each user")
     try:

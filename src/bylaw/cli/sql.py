@@ -47,12 +47,12 @@ def sql_command(
             say(console, each.about, f"{each.name:22} ")
         return 0
     if out is None or not query:
-        raise UsageError("give the folder of an audit and a query", hint="`bylaw sql --list` shows built-in queries")
+        raise UsageError("pass the folder of an audit and a query", hint="`bylaw sql --list` shows built-in queries")
     found = ready.get(query)
     if found is None and not any(mark in query for mark in " \n;("):
         raise UsageError(f"no built-in query `{query}`", hint=f"known: {', '.join(ready)}")
     if found is not None and found.needs_base and base is None:
-        raise UsageError(f"`{query}` compares two audits", hint="give the folder of the earlier one with --base")
+        raise UsageError(f"`{query}` compares two audits", hint="pass the folder of the earlier audit with --base")
     names, rows = Tables(out, base=base).query(found.text if found is not None else query)
     _print(names, rows, to)
     return 0

@@ -24,8 +24,8 @@ KnownTo = Annotated[str | None, "--pack PACK", "Check that the name is in this p
 
 
 class StopOptions(TenantLog, frozen=True, kw_only=True):
-    reason: Annotated[str, "Why; shown to agents."]
-    span: Annotated[str, "--for TIME", "How long: 30m, 2h, 7d."]
+    reason: Annotated[str, "Reason, shown to agents."]
+    span: Annotated[str, "--for TIME", "Duration: 30m, 2h, 7d."]
     ask: Annotated[bool, "Require approval for each write, instead of refusing it."] = False
     by: By
 
@@ -90,7 +90,7 @@ def lift_command(
     stop: Annotated[str, "ID"],
     *,
     of: TenantLog,
-    reason: Annotated[str, "Why, for the log."] = "",
+    reason: Annotated[str, "Reason, for the log."] = "",
     by: By,
 ) -> None:
     """End a stop early."""

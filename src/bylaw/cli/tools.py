@@ -25,7 +25,7 @@ def tools_command(
     """Review and accept changed tool descriptions of an MCP server.
 
     FILE is written by `bylaw proxy --tools FILE`. Until a changed description is accepted, the agent sees the old one
-    and calls of the tool need approval. The exit status is 1 while a description is waiting.
+    and calls of the tool need approval. The exit status is 1 while a description awaits review.
     """
     if digests:
         for name in accept(file, digests, by):

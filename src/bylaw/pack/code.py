@@ -41,13 +41,13 @@ def read_guards(
     for guard in found:
         policy = by_function.get(guard.name)
         if policy is None:
-            hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
+            hint = "name the function after a policy id, with `_` for `-`, or call it from a guard"
             faults.append(ManifestError(f"guard `{guard.name}` belongs to no policy", place=guard.place, hint=hint))
         elif policy.kind != "guard":
             message = f"policy `{policy.id}` is of kind {policy.kind}, not guard"
             faults.append(ManifestError(message, place=guard.place))
         elif policy.id in guards and not _is_laid_over(guard.file, guards[policy.id].file):
-            hint = f"it has one at {guards[policy.id].place}"
+            hint = f"the first guard is at {guards[policy.id].place}"
             faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
         else:
             guards[policy.id] = guard

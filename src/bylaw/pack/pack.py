@@ -299,9 +299,14 @@ class Pack(Struct, frozen=True, dict=True):
         """Build a pack from texts by file name, such as `pack.yaml` and `guards/orders.py`."""
         if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
-            raise UsageError(f"pass a mapping from file names to texts, not `{type(files).__name__}`", hint=hint)
+            raise UsageError(
+                f"pass a mapping from file names to their contents, not `{type(files).__name__}`", hint=hint
+            )
         if odd := [name for name, text in files.items() if not isinstance(text, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"`{odd[0]}` is a text, not `{type(files[odd[0]]).__name__}`", hint="decode it as UTF-8")
+            raise UsageError(
+                f"the content of `{odd[0]}` must be a string, not `{type(files[odd[0]]).__name__}`",
+                hint="decode it as UTF-8",
+            )
         with TemporaryDirectory(prefix="bylaw-") as folder:
             root = Path(folder).resolve()
             for name, text in files.items():
@@ -324,7 +329,7 @@ class Pack(Struct, frozen=True, dict=True):
         folder.
         """
         if not self.root.is_dir():
-            hint = "send the texts, and call `Pack.from_files` there"
+            hint = "send the contents of the files, and call `Pack.from_files` there"
             raise UsageError(f"`{self.name}` has no folder that another process could read it from", hint=hint)
         return _load_again, (str(self.root.resolve()), self.digest)
 
@@ -356,7 +361,9 @@ def _load_again(root: str, digest: str) -> Pack:
     pack = load_pack(root)
     if pack.digest != digest:
         hint = "load it in each process, by its path"
-        raise UsageError(f"`{pack.name}` is no longer what was pickled: its files have changed", place=root, hint=hint)
+        raise UsageError(
+            f"`{pack.name}` is no longer the pack that was pickled: its files have changed", place=root, hint=hint
+        )
     return pack
 
 

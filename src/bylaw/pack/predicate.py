@@ -278,7 +278,7 @@ class PredicateReader:
             return SPEAKERS
         named = body.by if isinstance(body.by, list) else [body.by]
         if not named:
-            self._fault("`by` names nobody", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
+            self._fault("`by` is empty", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
         return tuple(each for each in SPEAKERS if each in named)
 
     def _consented(
@@ -287,8 +287,8 @@ class PredicateReader:
         spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
         if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis == "card"):
             hint = (
-                f"`model: {_MAY_SETTLE}` is allowed with `told` and `requested`, `model: {_NEVER}` with any: "
-                "with `card` only a card's answer counts"
+                f"`model: {_MAY_SETTLE}` is allowed with `told` and `requested`, `model: {_NEVER}` with every "
+                "kind of consent. With `card`, only the answer to a card counts"
             )
             self._fault(f"`model` cannot be `{body.model}` with `consented: {basis}`", *at, hint=hint)
         known = set(self._schema.arguments(tuple(self._schema.tools)))
@@ -305,7 +305,7 @@ class PredicateReader:
             self._fault(f"the card of `{tool}` has two values called `{label}`", *at, hint=hint)
         lifetime = Terms().lifetime if body.lifetime is None else float(body.lifetime)
         if not 0 < lifetime < float("inf"):
-            hint = "give a number of seconds above 0"
+            hint = "use a number of seconds above 0"
             self._fault(f"`lifetime` of a yes cannot be `{body.lifetime}`", *at, "lifetime", hint=hint)
         terms, words = Terms(spared, wanted, lifetime), self._card_words(body.card or WrittenCard(), at)
         found = Predicate(
@@ -339,7 +339,7 @@ class PredicateReader:
         heading, question = (" ".join(str(each).split()) for each in (body.heading, body.question))
         lifetime = usual.lifetime if body.lifetime is None else float(body.lifetime)
         if not 0 < lifetime <= LONGEST_CARD:
-            hint = f"seconds, more than 0 and {LONGEST_CARD:.0f} at most"
+            hint = f"use a number of seconds above 0, up to {LONGEST_CARD:.0f}"
             self._fault(f"`lifetime` of a card cannot be `{body.lifetime}`", *at, "card", "lifetime", hint=hint)
         yes, no = tuple(map(str, body.yes)), tuple(map(str, body.no))
         for each in sorted({word.lower() for word in yes} & {word.lower() for word in no}):
@@ -347,7 +347,7 @@ class PredicateReader:
         asks = usual.asks if body.asks is None else tuple(" ".join(str(each).split()) for each in body.asks)
         for each in asks:
             if each.count(CALL) != 1 or any(brace in each.replace(CALL, "") for brace in "{}"):
-                hint = f"a question with `{CALL}` once, where what the tool is `put_as` stands, and no other brace"
+                hint = f"write a question with `{CALL}` once, in place of the tool's `put_as`, and without other braces"
                 self._fault(f"`asks` cannot be `{each}`", *at, "card", "asks", hint=hint)
         if body.decimal not in (".", ","):
             hint = 'use "." or ","'

@@ -21,7 +21,7 @@ from bylaw.rule.monitor import rulebook
 from bylaw.rule.rule import Limit, Over, Rule, denying_weight, read_rule, threshold_of
 from bylaw.text.day import read_duration
 
-PER = "per is `tenant`, `agent`, `context.NAME` or `call.ARGUMENT`"
+PER = "`per` must be `tenant`, `agent`, `context.NAME` or `call.ARGUMENT`"
 TellFault = Callable[..., None]
 
 
@@ -45,7 +45,7 @@ def read_limits(
     for index, body in enumerate(written):
         limit = _read(body, index, schema, policies, fault)
         if limit.name in found:
-            fault(f"there are two limits `{limit.name}`", "limits", index)
+            fault(f"two limits have the name `{limit.name}`", "limits", index)
         found[limit.name] = limit
     return tuple(found.values())
 
@@ -228,7 +228,7 @@ class RulesReader:
             rule = self._rule(body, index, predicates)
             if rule is not None:
                 if rule.name in rules:
-                    self._fault(f"there are two rules `{rule.name}`", "rules", index)
+                    self._fault(f"two rules have the name `{rule.name}`", "rules", index)
                 rules[rule.name] = rule
         demands = tuple(rule for rule in rules.values() if not rule.physical)
         knowledge = tuple(rule for rule in rules.values() if rule.physical)
@@ -289,7 +289,7 @@ class RulesReader:
 
     def _check_weight(self, name: str, weight: float, place: str) -> None:
         if not abs(weight) <= HEAVIEST:
-            hint = f"{HEAVIEST:,} is the most; or make the rule hard"
+            hint = f"use at most {HEAVIEST:,}, or make the rule hard"
             self.faults.append(RuleError(f"the weight of rule `{name}` is too large", place=place, hint=hint))
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:

@@ -320,7 +320,7 @@ def _faults_of_facts(
         elif label_of(name, {"title": str(fact.title)}).lower() in labels:
             yield name, f"`{name}` in `show` looks like an argument of `{tool}` on a card"
         if not SLOT.fullmatch(f"{{{name}}}"):
-            yield name, f"`{name}` in `show` is not a name: use letters, figures and `_`"
+            yield name, f"`{name}` in `show` is not a name: use letters, digits and `_`"
         if not str(fact.value).strip():
             yield name, f"`{name}` in `show` has no expression"
         if fact.currency and str(fact.currency) not in CURRENCIES:
@@ -346,9 +346,9 @@ def faults_of_sentence(
     if any(brace in part for part in words for brace in "{}"):
         yield f"`put_as` of `{tool}` has a brace without the name of a parameter"
     if not all(words[1:-1]):
-        yield f"`put_as` of `{tool}` has two values side by side: put words between them"
+        yield f"`put_as` of `{tool}` has two adjacent values: put words between them"
     if any(map(_GLUED_BEFORE.search, words[:-1])) or any(map(_GLUED_AFTER.match, words[1:])):
-        yield f"`put_as` of `{tool}` has a value next to a letter or digit: put a blank between them"
+        yield f"`put_as` of `{tool}` has a value next to a letter or digit: put a space between them"
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -393,7 +393,7 @@ class PolicyReader:
                 continue
             policy = self._policy(str(body.id), body, index)
             if policy.id in policies:
-                hint = f"it is at {self.places[policy.id]} too; remove one, or give it another id"
+                hint = f"the policy is also at {self.places[policy.id]}; remove one of them, or change its id"
                 self._fault(f"policy `{policy.id}` is listed twice", index, hint=hint)
             policies[policy.id] = policy
             self.places[policy.id] = self._source.place("policies", index)
@@ -445,11 +445,13 @@ class PolicyReader:
         accepted = body.unenforced
         is_draft = accepted is not None and accepted.accepted_by == DRAFTED_BY
         if not citations and kind != "knowledge" and not is_draft:
-            hint = "quote it in the docstring of its guard, a line for each sentence, or here: `spans: [...]`"
+            hint = "quote the sentence in the docstring of its guard, one line per sentence, or here: `spans: [...]`"
             self._fault(f"policy `{name}` cites no sentence", index, hint=hint)
         unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:
-            self._fault(f"`unenforced` of `{name}` does not say who accepts it", index, hint="add `accepted_by`")
+            self._fault(
+                f"`unenforced` of `{name}` does not name the person who accepts it", index, hint="add `accepted_by`"
+            )
         said = (str(body.definition), tools, str(body.description))
         return Policy(name, kind, *said, merged(citations), severity, unenforced, stale)
 

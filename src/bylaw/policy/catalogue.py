@@ -34,7 +34,7 @@ def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located,
     for name, body in said.items():
         if name not in found and not body.get("parameters"):
             place = source.place("tools", name)
-            hint = f"it has {_listed(found)}; or give `parameters`"
+            hint = f"the file has {_listed(found)}; use one of these, or add `parameters`"
             faults.append(CatalogueError(f"`{name}` is not in {file}", place=place, hint=hint))
     for name, body in found.items():
         if "effect" not in said.get(name, {}) and "effect" not in body:

@@ -186,7 +186,9 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
             there = "the annotation of `call`" if twice[0] == "tools" else "the docstring"
             hint = f"its guard states it at {place}; remove `{twice[0]}` here, or {there} there"
             where = source.place("policies", known[policy], twice[0])
-            faults.append(StatementError(f"`{twice[0]}` of policy `{policy}` is given twice", place=where, hint=hint))
+            faults.append(
+                StatementError(f"`{twice[0]}` of policy `{policy}` is declared twice", place=where, hint=hint)
+            )
         policies[known[policy]] = {**body, **said}
         places |= {("policies", at, part): place for part in said}
     return source.with_data({**source.data, "policies": policies}).with_places(places), faults

@@ -152,7 +152,7 @@ def _id(record: Any) -> str:
 def read_yaml(text: str, *, file: str) -> Located:
     """Parse `text`. Raises YamlError with the place."""
     if len(text) > _LARGEST:
-        hint = f"keep it under {_LARGEST:,}; split it"
+        hint = f"split the file; the maximum is {_LARGEST:,} characters"
         raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
     builder = _Builder(text, file)
     try:
@@ -213,7 +213,7 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 count += 1
                 if count > 1:
-                    self._fail("a second document begins here", event, hint="make a file of each")
+                    self._fail("a second document begins here", event, hint="put each document in its own file")
                 data = self._value(next(self._events), ())
         return data
 
@@ -222,7 +222,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event)
         if isinstance(event, yaml.AliasEvent):
-            self._fail("aliases (`*name`) are not allowed", event, hint="write it out")
+            self._fail("aliases (`*name`) are not allowed", event, hint="write the value out")
         if len(path) > _DEEPEST:
             self._fail("nested too deeply", event)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -302,7 +302,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
             at, names, found = _found(source, kind, str(error))
             faults += found[: MOST - len(faults)]
             source = source.without(at, names)
-    faults.append(ShapeError("there are more faults of this kind", place=source.file))
+    faults.append(ShapeError("there are more errors of this kind", place=source.file))
     return Read(kind(), source, faults)
 
 
