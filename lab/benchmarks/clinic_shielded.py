@@ -73,7 +73,7 @@ class Talk(Conversation):
             self.session.agent(text)
 
     def act(self, calls: list[Read], text: str = "", *, forgets: bool = False) -> list[Any]:
-        """Run one agent turn. Return the results of the calls that ran, and None for the others."""
+        """Run one agent turn. Return the results of the calls that ran, and None for each call that did not run."""
         decisions: Sequence[Decision | None] = [None] * len(calls)
         if self.session is not None:
             decisions = self.session.decide_turn(text, [(*call, self._name(n)) for n, call in enumerate(calls)])

@@ -250,7 +250,7 @@ def waived(reader: TestClient, view: View, number: int) -> tuple[float, float]:
 
 
 def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
-    """Return Chromium's work and first contentful paint for each page; empty without a browser."""
+    """Return Chromium's work and first contentful paint for each page; empty if there is no browser."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not executable or importlib.util.find_spec("playwright") is None:
         return {}

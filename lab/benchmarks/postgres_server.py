@@ -62,7 +62,7 @@ def _end(folder: Path) -> None:
 
 
 def crash(address: str) -> None:
-    """Kill all processes of a server at once. What it has not written yet is lost."""
+    """Kill all processes of a server at once. Data that the server has not written yet is lost."""
     first, *children = _processes(address)
     # A stopped first process can neither restart nor notify the others.
     for pid, how in ((first, signal.SIGSTOP), *((pid, signal.SIGKILL) for pid in (*children, first))):

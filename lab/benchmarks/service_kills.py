@@ -124,7 +124,7 @@ class Run:
             self._work.give_back(rest)
 
     def lost(self, log: Store) -> list[str]:
-        """Return acknowledged entries that the log lacks or has changed, and entries that nobody requested."""
+        """Return acknowledged entries that the log lacks or has changed, and entries that no client requested."""
         faults: list[str] = []
         for name, told_here in self.told.items():
             history = read_history(log.conversation("default", name))

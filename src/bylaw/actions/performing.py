@@ -144,7 +144,7 @@ class Performing:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, state, why, otherwise)
         except Exception as error:
-            # A failed reader has not read the call; its text may be anything.
+            # A reader that failed has not read the call, so the call's text may mean anything.
             return self._unresolved(call, state, f"it cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
         return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
@@ -185,7 +185,7 @@ def _may_move(call: Call) -> bool:
     try:
         return bool(call.fault) or any(each.program in _MOVING for text in texts for each in _commands(text))
     except Exception:
-        # An unreadable command may do anything.
+        # An unreadable command could do anything.
         return True
 
 

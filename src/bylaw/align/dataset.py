@@ -184,7 +184,7 @@ def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterabl
 
 
 def find_manifest(data: Path) -> Manifest | None:
-    """Return the manifest of a folder of sets, or of the folder of a file of rows; None without one."""
+    """Return the manifest of a folder of sets, or of the folder that contains a file of rows; None if there is none."""
     path = (data if data.is_dir() else data.parent) / NAME
     if not path.is_file():
         return None
@@ -556,7 +556,7 @@ def write_sets(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Write the sets, `data.json` and the card. Without the policy's document there is no stage 1."""
+    """Write the sets, `data.json` and the card. Without the policy's document, no set for stage 1 is written."""
     out.mkdir(parents=True, exist_ok=True)
     held = pack_named(pack)
     (out / "stage1.jsonl").unlink(missing_ok=True)

@@ -85,7 +85,6 @@ def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
 
 
 def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
-    """Write rows in a trainer's file format."""
     path = out / (f"{name}.parquet" if trainer == "verl" else f"{name}.jsonl")
     if trainer == "verl":
         write_table(path, rows)

@@ -126,7 +126,7 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""Thoughts by a model, by the place of their turn (`place_of`). None stands for an inadequate thought."""
+"""Thoughts by a model, by the place of their turn (`place_of`). None marks an inadequate thought."""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:

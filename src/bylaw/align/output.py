@@ -22,7 +22,7 @@ class Output(Struct, frozen=True):
     """One output in parts."""
 
     thought: str | None
-    """The content of the think block; None without one."""
+    """The content of the think block; None if there is none."""
     tool: str | None
     """The called tool; None for a text."""
     arguments: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The rewards of one turn as exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
+"""Computes the rewards of one turn by exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
 
 Where the paper leaves a case open, the function states the choice. Terms are computed as fractions and converted to
 floats at the end, so that hand-computed values are met exactly.
@@ -17,7 +17,7 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""Numbers of words in a thought: up to the first there is no penalty, from the second the full penalty."""
+"""Two numbers of words in a thought: no penalty up to the first, and the full penalty from the second."""
 TOP = 3
 """A turn's reward lies between -TOP and TOP."""
 

@@ -1,4 +1,4 @@
-"""What is known about a tool before its effect is described, and schemas in words."""
+"""Collects the known facts about a tool before its effect is described, and describes schemas in words."""
 
 import re
 from collections import Counter

@@ -91,15 +91,15 @@ def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences:
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
-    """Return every tool, one per line. Among very many, describe those closest to the policies' words and name the
-    others.
+    """Return every tool, one per line. If there are very many, describe the tools closest to the policies' words and
+    only name the rest.
     """
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
 def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
-    """Return every tool with results. Among very many, describe those closest to the fields' words and name the
-    others.
+    """Return every tool with results. If there are very many, describe the tools closest to the fields' words and only
+    name the rest.
     """
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 

@@ -309,7 +309,7 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 
 @stage
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
-    """Return the policies in uncited sentences, and remarks on the others."""
+    """Return the policies in uncited sentences, and remarks on the uncited sentences that state no policy."""
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []

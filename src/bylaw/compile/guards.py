@@ -479,7 +479,6 @@ def _mend(
 
 
 def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: Sequence[str]) -> str:
-    """Return the repaired function."""
     shown = {
         "general": brief.general,
         "tools": brief.code_notes(bench),

@@ -1,4 +1,4 @@
-"""The calls on which a generated guard is tried, and what its cases leave out.
+"""Generates the calls on which a guard is tried, and finds the situations that its cases leave out.
 
 Calls are generated in invented worlds, one world per seed, from the constants in guards. Every field of every entity
 has a value from a small pool around the constants. Values thus fall on both sides of limits, and ids often match.

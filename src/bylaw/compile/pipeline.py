@@ -78,7 +78,7 @@ class Owner(Struct, frozen=True):
 
 
 class Work(Struct):
-    """The results of the stages. None stands for a stage that waits for answers."""
+    """The results of the stages. None marks a stage that waits for answers."""
 
     things: Things | None = None
     first: Extraction | None = None

@@ -58,7 +58,7 @@ class Reading(Struct, frozen=True):
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """Read all files in the given order, those of a folder by name. A single file becomes `policy.md`."""
+    """Read all files in the given order, and those of a folder in order of name. A single file becomes `policy.md`."""
     found = dict(pair for path in paths for pair in _found(path))
     names = _names(found)
     texts: dict[str, str] = {}

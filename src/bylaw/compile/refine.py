@@ -44,7 +44,7 @@ class Step(Struct, frozen=True):
     vagueness: float
     """The mean over rules, each as vague as its vaguest predicate (Eq. 3)."""
     judged: float | None
-    """The mean of the model's vagueness ratings from 0 to 10; None without ratings."""
+    """The mean of the model's vagueness ratings from 0 to 10; None if there are no ratings."""
     changed: int
     """The number of rules replaced, or of predicates and rules merged."""
     refused: int

@@ -248,7 +248,7 @@ def _is_users(message: Any) -> bool:
 
 
 def _role(message: Any) -> str:
-    """Return a message's author: `user`, `agent`, nobody (empty), or unknown (`?`)."""
+    """Return a message's author: `user`, `agent`, an empty string if it has none, or `?` if the author is unknown."""
     if not isinstance(message, ChatMessage):
         return ""
     role = message.role.strip().lower()

@@ -287,7 +287,8 @@ def _fault_at(error: ValidationError) -> tuple[str, str]:
 def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context from the gateway's header, or else from the client.
 
-    Behind a gateway, the client's own context does not count. A call without context has that of its MCP session.
+    Behind a gateway, the client's own context does not count. A call without context gets the context of its MCP
+    session.
     """
     kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
     began, header = kept or ({}, None)

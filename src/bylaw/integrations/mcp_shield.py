@@ -152,7 +152,7 @@ HEADER = "bylaw-conversation"
 ANSWER = 15.0
 """Seconds in which a server must answer whether it is alive."""
 DECIDING = 200
-"""The maximum number of concurrent decisions. Some may wait for a model without delaying the others."""
+"""The maximum number of concurrent decisions. Some decisions may wait for a model without delaying other decisions."""
 
 
 class Hiding:
@@ -335,7 +335,7 @@ class ShieldMiddleware(Middleware):
             heard = _up_to_the_user(said) if is_same else said
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
-            # The main agent waits for an inner agent's call, so nobody has spoken meanwhile.
+            # The main agent waits for an inner agent's call, so there are no new messages.
             session.channel.reports_user = False
             session.unheard()
         if is_same:
@@ -379,7 +379,7 @@ class ShieldMiddleware(Middleware):
         return await anyio.to_thread.run_sync(self._decide_now, call, id, limiter=self._deciding), id
 
     async def _snapshot(self, tool: str) -> str | None:
-        """Return the server's own snapshot of the page; None without one."""
+        """Return the server's own snapshot of the page; None if there is none."""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:

@@ -741,7 +741,6 @@ class _Parsed:
 
 
 def _parts(node: Any) -> set[str]:
-    """Return a node's parts."""
     return {name for name, value in node.args.items() if value}
 
 

@@ -269,7 +269,7 @@ class _Scanner:
 
 
 def _end(text: str, start: int, quote: str, *, escapes: bool) -> int:
-    """Return the position after the end of the string at `start`; -1 without an end."""
+    """Return the position after the end of the string at `start`; -1 if the string has no end."""
     at = start + 1
     while at < len(text):
         here = text[at]

@@ -134,9 +134,9 @@ class ActValues(msgspec.Struct, frozen=True):
     left: Mapping[str, bool]
 
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
-        """Return the rule's table over the action and the unknown ones of its predicates `names`.
+        """Return the rule's table over the action and those of its predicates `names` that are unknown.
 
-        `states` has one function per possible monitor state. The function tells whether an act keeps the rule.
+        `states` has one function per possible monitor state. The function says whether an act complies with the rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:

@@ -132,7 +132,7 @@ class GenericTools:
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a call, also those of records in lists, such as form fields."""
+    """Yield the strings in a call's arguments, also those inside records in lists, such as form fields."""
     for name, value in arguments.items():
         if isinstance(value, str):
             yield name, value

@@ -326,7 +326,7 @@ def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
 
 
 def _read(node: ast.expr, literals: list[Any]) -> Any:
-    """Return the data that an expression stands for. Nothing is evaluated."""
+    """Return the data that an expression represents. Nothing is evaluated."""
     match node:
         case ast.Subscript(ast.Name("_"), ast.Constant(int(place))):
             return literals[place]

@@ -159,11 +159,10 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last such call without a result in the latest turn with such calls, and everything after
-        it.
-
-        The turn continues. Of several calls, the one with this id is removed; a call with another id is a different
-        call. Return False, and remove nothing, if there is no such call.
+        """Remove the agent's last unanswered call of this tool with these arguments, and everything after it. Only the
+        latest turn with unanswered calls is searched; the turn continues. If there are several such calls, the call
+        with this id is removed; a call with another id is a different call. Return False, and remove nothing, if there
+        is no such call.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):

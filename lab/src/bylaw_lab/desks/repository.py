@@ -59,7 +59,7 @@ def bash(command: str) -> Act:
 
 
 def _identity() -> dict[str, Any]:
-    """Return the user for commands: nobody, if this process is root."""
+    """Return the user for commands: the user `nobody` if this process is root."""
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")

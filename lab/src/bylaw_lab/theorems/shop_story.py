@@ -77,7 +77,7 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The voided order's price, as the agent saw it last and a reviewer is told."""
+        """The voided order's price, as the agent saw it last and as reported to a reviewer."""
         return "" if self.hides_facts else self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
@@ -118,7 +118,7 @@ class Shop(Story):
         if wanted.tool in ("refund", "pay_out") and isinstance(last, Ran) and last.outcome != "did not run":
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
-            # What any agent saw before is outdated. No chat knows what another has changed.
+            # Anything that an agent saw before is outdated. No chat knows what another has changed.
             here = [each for each in self._last_seen if each.startswith(self.host.chat)]
             for seen in [each for each in here if true_name(each.split()[-1]) == order]:
                 self._last_seen.pop(seen)

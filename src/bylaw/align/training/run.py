@@ -93,7 +93,7 @@ class Run(Struct, frozen=True, kw_only=True):
     changes: Mapping[str, Any] = {}
     """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
-    """Seconds between checkpoints; None for no checkpoints."""
+    """Seconds between checkpoints; None means no checkpoints."""
     until: float | None = None
     """The `time.monotonic()` at which the run ends, finished or not."""
     resume: bool = True

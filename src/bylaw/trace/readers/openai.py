@@ -557,7 +557,7 @@ def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
         chat = [each for place, message in enumerate(messages) for each in _read(message, place)]
         for place, message in enumerate(chat):
             if message.role == "user" and message.agent:
-                # What is said to an inner agent is not the user's message.
+                # A message to an inner agent is not the user's message.
                 message.name = message.name or message.agent
             if message.role == "assistant" and message.content.__class__ is list:
                 check_parts(message.content, f"message {place}")

@@ -317,7 +317,7 @@ def first(fields: Fields, names: tuple[str, ...]) -> Any:
 
 
 def text_id(id: Any) -> str:
-    """Return an id as text; empty without one."""
+    """Return an id as text; empty if there is none."""
     return "" if id is None else str(id)
 
 

@@ -1,4 +1,4 @@
-"""What poisoned agents must do (`schemes.yaml`), and how agents speak (`words.yaml`)."""
+"""Loads the schemes that poisoned agents follow (`schemes.yaml`), and the wording of agents (`words.yaml`)."""
 
 from functools import cache
 from pathlib import Path

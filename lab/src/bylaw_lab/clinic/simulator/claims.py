@@ -54,7 +54,7 @@ def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[
 
 
 def completions(asks: Sequence[str], facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every completion of what was told."""
+    """Return every completion of the facts that the caller has told."""
     ways = [dict(facts)]
     for name in asks:
         if name not in facts:

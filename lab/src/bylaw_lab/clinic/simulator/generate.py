@@ -161,7 +161,9 @@ def spoken(talk: Conversation) -> list[tuple[int, str]]:
 
 
 def muddled(talk: Conversation) -> bool:
-    """Whether a turn has a refused write before another write. What the second may rely on is doubtful."""
+    """Whether a turn has a refused write before another write. It is then doubtful which facts the second write may
+    rely on.
+    """
     turns: set[int] = set()
     for step, executed in talk.executed.items():
         event = talk.events[step]

@@ -57,7 +57,7 @@ class PolicyTruth(Struct, frozen=True):
     strict: dict[str, Verdict]
     determined: dict[str, Verdict]
     missing: dict[str, tuple[Lack, ...]]
-    """What strict misses, by world mode."""
+    """The facts that strict counts as missing, by world mode."""
 
 
 class CallTruth(Struct, frozen=True):

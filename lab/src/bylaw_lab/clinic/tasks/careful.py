@@ -43,7 +43,7 @@ class LostError(Exception):
 
 
 class Slot(NamedTuple):
-    """What a text must say: a value, or one of some patterns (case ignored)."""
+    """A requirement on a text: it must contain a value, or match one of several patterns (case ignored)."""
 
     kind: Literal["amount", "date", "ground", "question", "thing"]
     value: str
