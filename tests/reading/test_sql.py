@@ -232,3 +232,31 @@ def test_an_unknown_dialect_is_an_error() -> None:
 def test_the_parser_puts_nothing_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
     read_sql("replace into users values ('a secret')", "mysql")
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("dialect", ["postgres", None])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select ('/etc/passwd'::text).pg_read_file",
+        "select f.pg_read_file from unnest(array['/etc/passwd']) f",
+        "select ('/etc/passwd'::text).lo_import",
+        "select (2).pg_advisory_lock",
+        "select f.pg_terminate_backend from generate_series(1, 9) as f",
+    ],
+)
+def test_an_attribute_that_may_be_a_function_of_postgresql_is_unreadable(text: str, dialect: str | None) -> None:
+    with pytest.raises(Unreadable):
+        read_sql(text, dialect)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select g.i from generate_series(1, 3) as g(i)",
+        "select s.total from orders o, lateral (select o.price as total) s",
+        "select o.id, (select max(l.price) from lines l) from orders o",
+    ],
+)
+def test_declared_columns_are_no_functions(text: str) -> None:
+    assert not any(each.writes for each in read_sql(text, "postgres"))

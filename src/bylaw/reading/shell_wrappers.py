@@ -106,9 +106,7 @@ def _sudo(command: "Command") -> Inner:
 
 def _env(command: "Command") -> Inner | None:
     words = command.words
-    rest: tuple[Word, ...] = _after_options("env", words, "i0v", "uC")
-    if any(word.is_exact and word.text.startswith("-C") for word in words[: len(words) - len(rest)]):
-        raise Unreadable("`env -C` runs it in another folder")
+    rest: tuple[Word, ...] = _after_options("env", words, "i0v", "u")
     if not rest:
         return None
     return _env_rest("env", rest)

@@ -453,6 +453,7 @@ class _Parsed:
             raise _Unparsed("the parser does not know the statement")
 
     def statements(self) -> list[Statement]:
+        self._check_attributes()
         found = [each for node in self.tree.walk() if self._is_write(node) for each in self._writes(node)]
         if self._is_write(self.tree):
             return found
@@ -513,6 +514,24 @@ class _Parsed:
         elif isinstance(node, (exp.Func, exp.Binary, exp.Unary, exp.Predicate)) and name != "PropertyEQ":
             return
         raise Unreadable(f"`{name}` is not known to only read")
+
+    def _check_attributes(self) -> None:
+        """Raise Unreadable for `value.name` where PostgreSQL may call the function `name` with the value."""
+        exp = self.exp
+        made: dict[str, set[str]] = {}
+        """The declared columns of each function in FROM, by alias."""
+        for node in self.tree.find_all(exp.Table, exp.Unnest, exp.Lateral):
+            alias = node.args.get("alias")
+            if alias is not None and not isinstance(node.this, (exp.Identifier, exp.Subquery)):
+                made.setdefault(str(alias.name).casefold(), set()).update(str(each.name) for each in alias.columns)
+        for node in self.tree.find_all(exp.Dot, exp.Column):
+            if isinstance(node, exp.Dot):
+                is_call = isinstance(node.expression, exp.Identifier)
+            else:
+                columns = made.get(str(node.table).casefold())
+                is_call = columns is not None and node.name not in columns and not isinstance(node.this, exp.Star)
+            if is_call:
+                raise Unreadable(f"`{node.sql(self.dialect)[:60]}` may call a function")
 
     def _into(self, node: Any, reads: frozenset[str]) -> Statement:
         target = node.this
