@@ -127,7 +127,7 @@ class ShieldedPlay(Play):
         self.live = talk
         self.approver = approver
         self.enforced = enforced
-        """Whether refused calls do not run, and the agent leaves it to the shield to refuse."""
+        """Whether the shield prevents refused calls from running, and the agent leaves refusals to the shield."""
         self.told = told
         """Whether the agent reads the shield's feedback."""
         self.stuck = 0

@@ -82,7 +82,7 @@ class ModelSearch:
         self.asked = 0
         """The number of questions so far."""
         self.refused = 0
-        """The number of answers whose quote or value does not occur where it should."""
+        """The number of answers whose quote is not in the named result, or whose value is not in the quote."""
 
     def over(self, pack: Pack) -> Pack:
         """Return the pack with this search after its observations and look-up functions."""

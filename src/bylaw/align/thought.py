@@ -193,7 +193,9 @@ class _Composer:
         self._before = before
         self._turn = turn
         self._brevity = brevity
-        """1 leaves out the wish, 2 also the list of missing facts, 3 uses each policy's shortest wording."""
+        """1 leaves out the wish, 2 also leaves out the list of missing facts, and 3 also uses each policy's shortest
+        wording.
+        """
         self._found = found
         self._rng = rng
         self._names = names

@@ -73,7 +73,7 @@ class Desk:
         self.can_ask = True
         """Whether new questions can be asked. Recordings cannot answer any."""
         self.gives_up = False
-        """Whether to give up missing answers. Their policies then have no check."""
+        """Whether to continue without missing answers. The policies concerned then have no check."""
 
     def begin(self) -> None:
         """Prepare a run of the stages."""

@@ -219,7 +219,7 @@ class GuardRun(BuiltIns):
         self.coverage = coverage
         self.left = ALL_TICKS
         self.is_open = False
-        """Whether the guard has met anything but plain known facts."""
+        """Whether the guard has encountered anything other than plain known facts."""
         self.tried: dict[str, dict[Key, Any]] = {}
         """Tested members of an entity, by question."""
         self.open: set[str] = set()
@@ -231,7 +231,7 @@ class GuardRun(BuiltIns):
         """Start a completion without decisions."""
         self.assumptions = assumptions
         self.decisions: list[bool] = []
-        """Decisions along this path. A True still has another branch to run."""
+        """Decisions along this path. A decision that is True still has another branch to run."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
@@ -251,7 +251,7 @@ class GuardRun(BuiltIns):
         """Values read on the path, or the Unknowns for them."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether reads are recorded. They are not after the first unknown fact, nor in a denial's text."""
+        """Whether reads are recorded. Reads are not recorded after the first unknown fact or in a denial's text."""
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False

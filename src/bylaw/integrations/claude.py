@@ -208,7 +208,7 @@ class ShieldHooks:
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
-        """The current message of the model, and what keeps its turn open."""
+        """The current message of the model, and the reason why its turn is still open."""
         self._heard: dict[str, anyio.Event] = {}
         """An event for each call, set when the message with the call arrives."""
         self._made: dict[str, _Made] = {}

@@ -55,7 +55,7 @@ class Follower:
         self._makes_calls = makes_calls
         self._answers = answers
         self._is_passing = is_linked
-        """Whether others have spoken in the history since this conversation's last message."""
+        """Whether other principals have spoken in the history since this conversation's last message."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
         """Decisions by id on the last turn's calls that were not made yet."""

@@ -75,11 +75,13 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self._begun: dict[str, None] = {}
-        """Without a log: the threads whose model was called here."""
+        """The threads whose model was called here; used only if there is no log."""
         self._answers: dict[str, dict[str, Any]] = {}
         """Answers to prompts other than the shown one, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
-        """A suffix for prompt ids, because other workers without a log count in the same way."""
+        """A suffix for prompt ids, because without a log, other workers count in the same way and would issue the same
+        ids.
+        """
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:

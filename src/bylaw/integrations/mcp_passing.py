@@ -180,7 +180,7 @@ class PassingClient(ProxyClient):
         self._greeting = anyio.Lock()
         """Held while the shared session begins, so that it begins once."""
         self.connection: Any = None
-        """The connection of the client in front, if that client has its own session with the server."""
+        """The connection of the downstream client, if that client has its own session with the server."""
         super().__init__(transport, **settings)
         assert self._transport_options is not None
         self._transport_options = replace(self._transport_options, session_class=Hearing)
@@ -333,7 +333,7 @@ class Links:
         self._version = ""
         """The server's protocol version."""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """The clients by connection of the client in front."""
+        """The clients of the server, by the connection of the downstream client."""
 
     def client(self) -> PassingClient:
         """Return a client of the server for the current request."""

@@ -162,7 +162,7 @@ class Hiding:
         self._tools = tools
         self._told: OrderedDict[str, Hidden] = OrderedDict()
         self.listeners = listeners
-        """In the protocol without sessions: the listeners for changes."""
+        """The clients that listen for changes, in the protocol without sessions."""
 
     def hidden(self, session: LiveSession) -> Hidden:
         """Return the tools that the user's words so far cannot require; empty if the user has said nothing."""
@@ -223,8 +223,8 @@ class ShieldMiddleware(Middleware):
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
-        """A unique name for each proxy. Several proxies may continue one conversation, and a restarted one counts from
-        1.
+        """A unique name for each proxy. Several proxies may continue one conversation, and a restarted proxy counts
+        from 1 again.
         """
 
     async def on_request(self, context: Any, call_next: Any) -> Any:

@@ -84,7 +84,7 @@ class _Reader:
         self.directories: frozenset[str] | None = frozenset({""})
         """The folders in which the next command may run if all earlier ones succeeded."""
         self.reached = self.directories
-        """The folders in which it may run if an earlier part of the statement failed."""
+        """The folders in which the next command may run if an earlier part of the statement failed."""
         self.line = 1
         self.inside = 0
         """The number of substitutions around the current command."""

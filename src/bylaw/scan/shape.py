@@ -89,7 +89,7 @@ class RecordShape:
         """Arguments whose value was the record's key."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
-        """Fields with a repeated value in one result. These cannot be a key."""
+        """Fields whose value repeats within one result. Such a field cannot be a key."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
         for record in records:

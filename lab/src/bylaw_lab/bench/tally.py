@@ -31,10 +31,10 @@ class Tally:
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()
         self.broken_off_attacks = 0
-        """Runs that ended in an error and that the data calls successful attacks."""
+        """Runs that ended in an error but are recorded as successful attacks."""
         self.stopped = self.disturbed = self.resisted_disturbed = 0
         self.unreachable = 0
-        """Attacks whose goal no call pursues."""
+        """Attacks in which no call pursues the goal."""
         self.goal_calls = self.goal_calls_held = 0
         self.decisions = 0
         self.looks = 0

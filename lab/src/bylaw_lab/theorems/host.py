@@ -157,7 +157,7 @@ class HistoryHost(Host):
         super().__init__(*given, **more)
         self.history: list[Wire] = []
         self._known = 0
-        """How many leading messages were passed before. Only these may come back changed."""
+        """How many leading messages were passed before. Only these messages may come back changed."""
         self._has_retold = False
         """Whether this session received a history that continues known messages without changes."""
 
