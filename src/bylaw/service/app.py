@@ -1,7 +1,7 @@
 """The routes of the service: decisions, events, approvals, AuthZEN, health, metrics and OpenAPI.
 
-Without keys, only programs on the same machine may use the service. A web page in a local browser could send requests
-too. The browser names the page (`Origin`) and the host name (`Host`), and both are checked.
+If there are no keys, only programs on the same machine may use the service. But a web page in a local browser could
+also send requests. The browser names the page (`Origin`) and the host name (`Host`), and both are checked.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -58,7 +58,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_from_here(headers: Headers) -> bool:
-    """Whether the request used this machine's own name and does not come from a web page elsewhere."""
+    """Whether the request used this machine's own name and does not come from a web page on another machine."""
     for name, value in headers:
         if name == b"host" and not _HERE.fullmatch(value):
             return False
@@ -76,13 +76,13 @@ LARGEST = 1 << 20
 """The maximum size of a request in bytes."""
 
 TELL = 0.25
-"""How many seconds pass until other workers see a worker's counts."""
+"""The number of seconds until the counts of one worker are visible to the other workers."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
-"""The recorded status if the client closed the connection. It is never sent."""
+"""The status that is recorded if the client closed the connection. This status is never sent."""
 APPROVALS = "/v1/approvals"
 """Reviewers answer approvals on this route. Any key of the tenant may list approvals."""
 STOPS = "/v1/stops"
@@ -118,10 +118,10 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """The web pages, if any. `is_page` recognises their addresses."""
+        """The web pages, if there are any. `is_page` recognises the addresses of these pages."""
         self._is_page = is_page
         self._url = url
-        """The public URL. The client's own `Host` is never sent back, because it could direct others to another
+        """The public URL. The client's own `Host` is never sent back, because it could direct other clients to another
         site.
         """
         self.tracing = tracing
@@ -129,7 +129,7 @@ class Service:
         self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
-        """Whether counts wait to be shared with the other workers."""
+        """Whether there are counts that have not yet been shared with the other workers."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -157,12 +157,12 @@ class Service:
             Route(authzen.CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
-        # A redirect of `/health/` would use the client's host name.
+        # A redirect from `/health/` would use the host name that the client sent.
         self._rest.router.redirect_slashes = False
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. Requests that agents wait for take the shortest path."""
+        """Handle a request. A request that an agent waits for takes the shortest path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
@@ -175,8 +175,8 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """Return a response's status and body, for keys with the role. A missing body means that the request was too
-        large.
+        """Return the status and the body of a response, for keys that have the role. If the request body is missing,
+        the request was too large.
         """
         status, content = await self._answered(header, body, answer, role)
         self.desk.metrics.requests[path, status] += 1
@@ -250,7 +250,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
-            # Events given once for all evaluations are recorded once.
+            # Events that are given once for all evaluations are recorded once.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -310,12 +310,14 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """Return the gauges for calls that wait for a reviewer: their number, and the age of the oldest."""
+        """Return the gauges for the calls that wait for a reviewer: the number of these calls, and the age of the
+        oldest.
+        """
         try:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
         except (BylawError, TimeoutError):
-            # Another gauge reports an unreachable log.
+            # Another gauge reports that the log cannot be reached.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
@@ -326,7 +328,9 @@ class Service:
         return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """Return a response that needs no files, so that any thread can give it while the event loop is blocked."""
+        """Return a response that requires no files, so that any thread can return it while the event loop is
+        blocked.
+        """
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may hang"
         if self.desk.scheduler.is_working:
@@ -401,7 +405,7 @@ def _few(requests: list[T]) -> list[T]:
 
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:
-    """Send a response, with the request's id if there is one."""
+    """Send a response. If the request has an id, include it."""
     headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(told)).encode())]
     if number:
         headers.append((b"x-request-id", number))
@@ -412,7 +416,7 @@ async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> 
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:
-    """Read the body. Return None for a body that is too large, without reading the rest."""
+    """Read the body. If the body is too large, return None without reading the rest."""
     parts: list[bytes] = []
     size = 0
     while True:

@@ -50,7 +50,7 @@ class Circumstances(Struct, frozen=True):
     events: list[Event] = field(default_factory=list[Event])
     call_id: str = ""
     agent: str = ""
-    """The acting agent, if the subject is another person."""
+    """The agent that acts, if the subject is another person."""
 
 
 class Evaluation(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Evaluation(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """One of several evaluations. Missing members are taken from the request."""
+    """One of several evaluations. Members that are missing are taken from the request."""
 
     subject: Subject | UnsetType = UNSET
     action: Action | UnsetType = UNSET
@@ -72,7 +72,7 @@ class Asked(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Whether to evaluate everything or to stop at the first denial or permission."""
+    """Whether to make all evaluations, or to stop at the first denial or the first permission."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
 
@@ -81,13 +81,13 @@ class Options(Struct, frozen=True):
 
 
 class Evaluations(Asked, frozen=True):
-    """Several evaluations in order, with common defaults. Without a list, the request is a single evaluation."""
+    """Several evaluations in order, with common defaults. If there is no list, the request is a single evaluation."""
 
     evaluations: list[Asked] = field(default_factory=list[Asked])
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:
-        """Return all evaluations with defaults applied. Raises if one is incomplete."""
+        """Return all evaluations with the defaults applied. Raises an error if an evaluation is incomplete."""
         return [self._whole(each, f" of evaluation {number}") for number, each in enumerate(self.evaluations)]
 
     def alone(self) -> Evaluation:
@@ -112,7 +112,7 @@ class Evaluated(Struct, frozen=True):
 
 
 class EvaluatedAll(Struct, frozen=True):
-    """The responses in order, up to the last evaluation made. A single evaluation gives one response."""
+    """The responses in order, up to the last evaluation that was made. A single evaluation has one response."""
 
     evaluations: list[Evaluated] | UnsetType = UNSET
     decision: bool | UnsetType = UNSET
@@ -152,7 +152,7 @@ def evaluated(answer: DecideAnswer) -> Evaluated:
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """Return the response for an evaluation that could not be decided: denied, with the reason."""
+    """Return the response for an evaluation that could not be decided. The response is a denial with the reason."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 

@@ -1,4 +1,4 @@
-"""Decides for all tenants. Each tenant has a shield; all share one pack and one log."""
+"""Decides the calls of all tenants. Each tenant has its own shield; all shields share one pack and one log."""
 
 import asyncio
 import time
@@ -47,20 +47,20 @@ from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""The maximum number of sessions in memory. Others are read from the log on demand."""
+"""The maximum number of sessions in memory. Further sessions are read from the log on demand."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
-"""Errors that reject a request or prevent a response."""
+"""Errors that reject a request or make a response impossible."""
 LONG = 300
-"""Conversations with more log entries are read outside the event loop."""
+"""Conversations that have more log entries than this are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""Concurrent requests per tenant, if requests may wait for a model or the host's tools."""
+"""The number of concurrent requests per tenant, if requests may wait for a model or for the host's tools."""
 PATIENCE = 2.0
-"""After this many seconds, a log counts as not responding."""
+"""The number of seconds after which a log counts as not responding."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
 class Desk:
-    """Decides for all tenants, in one event loop."""
+    """Decides the calls of all tenants in one event loop."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """A running test whether the log can be read."""
+        """The test in progress of whether the log can be read, if there is one."""
 
     @property
     def open_sessions(self) -> int:
         return len(self._sessions)
 
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        """Decide each call. The decisions are on disk when this returns."""
+        """Decide each call. When this method returns, the decisions are on disk."""
         calls = request.asked()
         await self.log.journal.let_others_go_on()
         if request.messages is not None:
@@ -116,7 +116,9 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Record a request's events and decide its calls. Another principal continues in a separate conversation."""
+        """Record the events of a request and decide its calls. For another principal, a separate conversation is
+        used.
+        """
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -140,7 +142,7 @@ class Desk:
         await self.log.journal.let_others_go_on()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # The person who answers has a separate conversation, and the host need not know its name.
+            # The person who answers has a separate conversation, whose name the host need not know.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
@@ -155,7 +157,7 @@ class Desk:
                 context=context or {},
             )
             await answer
-        # If the host keeps the history, other conversations use the card too and read the answer from the log.
+        # If the host keeps the history, other conversations use the card too. They read the answer from the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
@@ -174,7 +176,7 @@ class Desk:
         return StopList([each for each in found if every or each.stands(time.time())])
 
     async def stop(self, tenant: str, given: StopRequest) -> Stopped:
-        """Add or lift a stop. The change is in effect when this returns."""
+        """Add or lift a stop. When this method returns, the change is in effect."""
         given.check(self.pack)
 
         def done() -> Stopped:
@@ -188,14 +190,14 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Return why the log cannot be read or written now; empty if it can."""
+        """Return why the log currently cannot be read or written; empty if it can."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
             return fault
         try:
             if self._probe is None or self._probe.done():
-                # A test that hangs is not started again.
+                # If a test hangs, no second test is started.
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
@@ -236,7 +238,7 @@ class Desk:
 
     @contextmanager
     def _keeping(self, session: LiveSession) -> Generator[None]:
-        """Discard the conversation that a rejected request would have started."""
+        """If a request is rejected, discard the conversation that it would have started."""
         try:
             yield
         except BaseException:
@@ -247,13 +249,13 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """Return the conversation of a decision, or of its card, which may come from an earlier conversation."""
+    """Return the conversation of a decision or of its card. The card may come from an earlier conversation."""
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:
-    """Return the response to an error. Nothing was decided."""
+    """Return the response to an error. No call of the request was decided."""
     if not isinstance(error, BylawError):
         return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
     status = 400

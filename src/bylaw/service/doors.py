@@ -21,11 +21,15 @@ class Limits(Struct, frozen=True):
     headers: int = 100
     """The maximum number of headers."""
     head_seconds: float = 10.0
-    """The time limit for the head in seconds, from the connection or the first byte of a further request."""
+    """The time limit for the head, in seconds. It starts with the connection or, for further requests, with the first
+    byte.
+    """
     body_seconds: float = 30.0
     """The time limit for the body in seconds."""
     connections: int = 512
-    """Concurrent connections per address and worker. All clients behind one proxy share an address."""
+    """The maximum number of concurrent connections per address and worker. All clients behind the same proxy share an
+    address.
+    """
 
 
 class _TooMuch(Exception):
@@ -78,7 +82,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             super().on_header(name, value)
             self._told += len(name) + len(value) + 4
             if self._told + len(self.url) > limits.head or len(self.headers) > limits.headers:
-                # The parser raises, and uvicorn would report an invalid request.
+                # The parser would raise an error, which uvicorn would report as an invalid request.
                 self._refuse_head()
                 raise _TooMuch
 
@@ -112,7 +116,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._timer = None
 
         def _refuse(self, status: int, why: str) -> None:
-            """Send the reason, unless a response has started, and close the connection."""
+            """Close the connection. If no response has started, send the reason first."""
             self._stop()
             cycle = self.cycle
             if not self.transport.is_closing() and (

@@ -1,5 +1,5 @@
-"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and lets small requests
-pass.
+"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and lets small requests go
+first.
 """
 
 import asyncio
@@ -14,47 +14,53 @@ from typing import TypeVar
 from bylaw.text.cost import Cost, counting, current
 
 LARGE = 16 * 1024
-"""A request of at least this many bytes moves its tenant's work to the separate thread."""
+"""If a request has at least this many bytes, the work of its tenant moves to the separate thread."""
 SLOW = 0.01
-"""CPU seconds after which a tenant's work moves to the separate thread."""
+"""The CPU seconds after which the work of a tenant moves to the separate thread."""
 SHARE = 20
-"""How long a tenant's work stays in the thread, as a multiple of the slow work's duration. Slow work thus takes at most
-a twentieth of the loop.
+"""The time for which a tenant's work remains in the thread, as a multiple of the duration of the slow work. Slow work
+therefore takes at most a twentieth of the loop's time.
 """
 ACTIVE = 1.0
-"""For this many seconds after its last request, a tenant counts as active."""
+"""The number of seconds for which a tenant counts as active after its last request."""
 TOGETHER = 2
-"""Concurrent requests per tenant while others are active."""
+"""The number of concurrent requests per tenant while other tenants are active."""
 REST = 3
-"""How long a tenant pauses after work in the thread while others are active, as a multiple of that work's duration."""
+"""How long a tenant pauses after work in the thread while other tenants are active, as a multiple of the duration of
+that work.
+"""
 LINGER = 0.003
-"""For this many seconds after small work, the loop counts as busy, because the response may not be written yet."""
+"""The number of seconds for which the loop counts as busy after small work, because the response may not have been
+written yet.
+"""
 PATIENCE = 4
-"""The maximum time that work in a thread waits for a busy loop, as a multiple of its own working time."""
+"""The maximum time for which work in a thread waits for a busy loop, as a multiple of the time that the work itself has
+taken.
+"""
 
 Found = TypeVar("Found")
 
 
 class Scheduler:
-    """Decides where and in which order each tenant's work runs."""
+    """Decides where and in which order the work of each tenant runs."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` concurrent requests per tenant, if requests wait for a model or the host's tools."""
+        """Allow `together` concurrent requests per tenant, if requests wait for a model or for the host's tools."""
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Tenants take turns in the thread: one request of each waits for it."""
+        """Tenants take turns in the thread. At any time, at most one request of each tenant waits for the thread."""
         self.is_working = False
         """Whether the loop is doing a tenant's work."""
         self._large: Counter[str] = Counter()
         self._slow_until: dict[str, float] = {}
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """The time of each tenant's last request, latest last."""
+        """The time of each tenant's last request. The most recent is last."""
         self._answering: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        """Requests that wait for other requests of their tenant."""
+        """Requests that wait for other requests of the same tenant."""
         self._busy_until = 0.0
         """The time until which the loop counts as busy."""
 
@@ -139,7 +145,7 @@ class Scheduler:
 
     @property
     def busy_for(self) -> float:
-        """Return how many seconds the thread should wait."""
+        """Return the number of seconds for which the thread should wait."""
         return self._busy_until - time.monotonic()
 
 
@@ -150,11 +156,11 @@ class _Piece:
         self._scheduler = scheduler
         self.worked = 0.0
         self.took = 0.0
-        """Elapsed seconds without waiting for others."""
+        """The seconds elapsed, without the time spent waiting for other work."""
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Run the work, and pause whenever it counts its steps."""
+        """Run the work. Whenever the work counts its steps, pause if necessary."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

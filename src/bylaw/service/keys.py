@@ -1,4 +1,4 @@
-"""API keys. Each has a tenant and a role. Only its hash is stored."""
+"""API keys. Each key has a tenant and a role. Only the hash of a key is stored."""
 
 import hashlib
 import secrets
@@ -16,13 +16,14 @@ from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
 NO_KEY = "-"
-"""Replaces the hash for a person whom only a proxy identifies."""
+"""Used in place of the hash for a person who is identified only by a proxy."""
 LOOK = 1.0
-"""How many seconds pass between checks of a key file."""
+"""The number of seconds between checks of a key file."""
 
 Role = Literal["decide", "approve", "review", "view"]
 """A key's role: an agent's decisions and events (`decide`), a reviewer's approvals and stops (`approve`), notes and
-drafts (`review`), or reading (`view`). No key has both of the first two, so an agent cannot approve its own calls.
+drafts (`review`), or reading (`view`). No key has both the role `decide` and the role `approve`, so an agent cannot
+approve its own calls.
 """
 
 
@@ -36,17 +37,17 @@ class Key(Struct, frozen=True):
 
 
 def new_key() -> str:
-    """Generate a key. It is long enough that its hash needs no salt."""
+    """Generate a key. The key is so long that its hash needs no salt."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def hash_of(key: str) -> str:
-    """Return a key's hash as stored."""
+    """Return the hash of a key in the form in which it is stored."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> str:
-    """Return a key's line for a key file."""
+    """Return the line for a key in a key file."""
     for word, what in ((tenant, "a tenant"), (name or "nobody", "a key's owner")):
         if not word or word.split() != [word] or not word.isprintable():
             raise UsageError(f"`{word}` is not a valid name for {what}", hint="use one word")
@@ -58,8 +59,8 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
 def read_keys(path: Path) -> dict[str, Key]:
     """Read a key file and return its keys by hash.
 
-    Each line has the tenant and the key's hash; a person's line also has role and name. A person whom only a proxy
-    identifies has `-` instead of a hash.
+    Each line contains the tenant and the hash of the key. The line of a person also contains the role and the name. For
+    a person who is identified only by a proxy, the line contains `-` instead of a hash.
     """
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -70,7 +71,7 @@ def read_keys(path: Path) -> dict[str, Key]:
             words.append("decide")
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
         if len(words) == 4 and words[1] == NO_KEY:
-            # No key matches, because hashes have another form.
+            # This matches no key, because a hash has another form.
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
@@ -105,7 +106,7 @@ class KeyFile(Mapping[str, Key]):
         return len(self._keys)
 
     def _look(self) -> None:
-        """Reload the file after a change. If it cannot be read, the last keys stay valid."""
+        """Reload the file if it has changed. If it cannot be read, the keys that were read last remain valid."""
         self._looked = time.monotonic()
         stamp = self._stamp()
         if stamp == self._seen:
@@ -125,27 +126,29 @@ class KeyFile(Mapping[str, Key]):
 
 
 def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Return the request's `Authorization` header; empty if there are two, because a gateway may have checked the other
-    one.
+    """Return the `Authorization` header of the request. Empty if there are two such headers, because a gateway may have
+    checked the other one.
     """
     found = [value for name, value in headers if name.lower() == b"authorization"]
     return found[0].decode("latin-1") if len(found) == 1 else ""
 
 
 def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:
-    """Return the key in an `Authorization` header; None for an unknown key."""
+    """Return the key in an `Authorization` header; None if the key is unknown."""
     scheme, _, key = header.partition(" ")
     return keys.get(hash_of(key.strip())) if scheme.lower() == "bearer" else None
 
 
 def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
-    """Return the person with this name; None if there is none or more than one."""
+    """Return the person with this name; None if there is no such person, or more than one."""
     found = {key for key in keys.values() if name and key.name == name and key.role != "decide"}
     return found.pop() if len(found) == 1 else None
 
 
 def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
-    """Return the tenant of the key in a header; None for an unknown key. Without keys there is one tenant."""
+    """Return the tenant of the key in a header; None if the key is unknown. If there are no keys, there is only one
+    tenant.
+    """
     if not keys:
         return DEFAULT_TENANT
     key = key_of(header, keys)
@@ -153,14 +156,14 @@ def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
 
 
 def may(header: str, keys: Mapping[str, Key], role: Role) -> bool:
-    """Whether the key has this role. Without keys, every local client may do everything."""
+    """Whether the key has this role. If there are no keys, every local client has every role."""
     key = key_of(header, keys)
     return not keys or (key is not None and key.role == role)
 
 
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
-    """Return the name of the person who answers: the key's name or the start of its hash. Without keys, return the
-    given name.
+    """Return the name of the person who answers: the name of the key or, if it has none, the start of the key's hash.
+    If there are no keys, return the given name.
     """
     key = key_of(header, keys)
     if key is None:

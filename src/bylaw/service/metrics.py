@@ -1,10 +1,11 @@
 """Counters of the service in Prometheus's text format, and OpenTelemetry spans if its API is installed.
 
-Workers share counts in memory, so that each can report totals. A worker that restarts continues from its last counts.
+Workers share their counts in memory, so that each worker can report totals. A worker that restarts continues from its
+last counts.
 
-Each request has one span with an event per decision (extra `otel`). The host chooses provider and exporter:
-`opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies, but no
-message text.
+Each request has one span with an event per decision (this requires the extra `otel`). The host chooses the provider and
+the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies,
+but no message text.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,7 +34,7 @@ class Metrics(Struct):
     """Counters of the service or of one worker since its start. One thread writes them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
-    """Decisions by tenant, answer, and whether the call runs."""
+    """Decisions by tenant, by answer, and by whether the call may run."""
     requests: dict[tuple[str, int], int] = field(default_factory=Counter[tuple[str, int]])
     """Requests by route and status."""
     events: dict[str, int] = field(default_factory=Counter[str])
@@ -41,7 +42,7 @@ class Metrics(Struct):
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """Commits of earlier and other workers."""
+    """Commits of earlier workers and of other workers."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
@@ -53,15 +54,15 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """Record how long a deciding request took, including the log."""
+        """Record how long a request for decisions took, including the time for the log."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
-        """Return the Prometheus page: one tenant's decisions and events, or totals without a key.
+        """Return the Prometheus page: the decisions and events of one tenant or, if there is no key, the totals.
 
-        `waits` is for how many seconds the log has not responded. `anchors_failing` is for how many seconds no anchor
-        could be written.
+        `waits` is the number of seconds for which the log has not responded. `anchors_failing` is the number of seconds
+        for which no anchor could be written.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -91,7 +92,9 @@ class Metrics(Struct):
 
 
 def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
-    """Return the gauges for calls that wait for a reviewer: their number, and the age of the oldest in seconds."""
+    """Return the gauges for the calls that wait for a reviewer: the number of these calls, and the age of the oldest in
+    seconds.
+    """
     own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
     lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
     lines += ["# TYPE bylaw_approvals_oldest_seconds gauge", f"bylaw_approvals_oldest_seconds{own} {oldest:.0f}", ""]
@@ -103,7 +106,7 @@ def _quoted(label: str) -> str:
 
 
 class Tracing:
-    """Creates spans with a given provider or the host's."""
+    """Creates spans, with a given provider or with the provider of the host."""
 
     def __init__(self, provider: Any = None) -> None:
         self._is_given = provider is not None
@@ -115,8 +118,8 @@ class Tracing:
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """Open a request's span, as a child of the caller's span if the headers name one. Call the result with the
-        status.
+        """Open the span of a request. If the headers name a span of the caller, the new span is its child. Call the
+        result with the status.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}
@@ -155,11 +158,11 @@ _TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""How often to read again while counts are being written."""
+"""The number of attempts to read while counts are being written."""
 
 
 class Board:
-    """Shared counts of all workers. Create this before the workers."""
+    """The counts that all workers share. Create this object before the workers."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, workers * SIZE)
@@ -175,7 +178,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """Return one worker's counts; None before its first."""
+        """Return the counts of one worker; None before the worker has written its first counts."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -191,7 +194,9 @@ class Board:
 
 
 class Failing:
-    """Since when an operation has been failing, shared by all workers. Create this before the workers."""
+    """The time since which an operation has been failing, shared by all workers. Create this object before the
+    workers.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)
@@ -203,7 +208,7 @@ class Failing:
 
     @property
     def seconds(self) -> float:
-        """Return for how many seconds the operation has been failing; 0 if it works."""
+        """Return the number of seconds for which the operation has been failing; 0 if it works."""
         return max(time.time() - self._since, 0.001) if self._since else 0.0
 
     @property

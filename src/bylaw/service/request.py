@@ -1,4 +1,4 @@
-"""Requests and responses of the service, decoded strictly."""
+"""The requests and responses of the service. Requests are decoded strictly."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -44,13 +44,13 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     user: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     result: Any = UNSET
-    """A tool's result, or the text the agent received instead."""
+    """The result of a tool, or the text that the agent received instead of a result."""
     messages: list[dict[str, Any]] | UnsetType = UNSET
     """Complete messages, in any supported log format."""
     call: str = ""
-    """The id of the result's call. Optional if only one call is waiting."""
+    """The id of the call to which the result belongs. Optional if only one call is waiting."""
     tool: str = ""
-    """The result's tool, if there is no call id."""
+    """The tool to which the result belongs, if no call id is given."""
     error: bool | None = None
     time: float | None = None
 
@@ -71,7 +71,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A call an agent wants to make."""
+    """A call that an agent wants to make."""
 
     tool: str
     arguments: dict[str, Any] | str
@@ -79,10 +79,10 @@ class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """One call (`tool` and `arguments`) or a turn of several (`calls`), after `events`."""
+    """One call (`tool` and `arguments`), or a turn of several calls (`calls`), that follows `events`."""
 
     conversation: str = ""
-    """If empty, no history is known, and no call that a policy binds is allowed."""
+    """The name of the conversation. If it is empty, no history is known, and no call that a policy binds is allowed."""
     tool: str = ""
     arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
     id: str = ""
@@ -90,14 +90,16 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     events: list[Event] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
     """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
-    twice, `id` chooses one; by default the second.
+    twice, `id` selects one of them; the default is the second one.
     """
     context: dict[str, Any] | None = None
     agent: str = ""
-    """The calling agent's name, for stops and limits, even if another agent began the conversation."""
+    """The name of the agent that makes the call, for use by stops and limits, even if another agent began the
+    conversation.
+    """
     request: str = ""
     """An idempotency key, unique within the conversation. A repeated request takes effect once and gets the same
-    response, unless it is forbidden meanwhile.
+    response, unless the call has been forbidden in the meantime.
     """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
@@ -126,7 +128,7 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """An idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """Raise if no conversation is named."""
+        """Raise an error if no conversation is named."""
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
         _check(self.conversation, self.events, (), self.request, self.agent)
@@ -151,24 +153,24 @@ def _check(
 
 
 def _contents(messages: Iterable[dict[str, Any]]) -> Iterator[Any]:
-    """Yield the contents of messages other than tool results, which may be longer."""
+    """Yield the contents of messages. Tool results are left out, because they may be longer."""
     return (each.get("content") for each in messages if each.get("role") != "tool")
 
 
 def _check_size(said: Iterable[Any]) -> None:
-    """Raise if a message is too long."""
+    """Raise an error if a message is too long."""
     if any(len(plain_text(content)) > LONGEST for content in said):
         raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
 
 class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, handled in order; requests of one conversation take effect in that order."""
+    """Several requests, which are handled in order. Requests of the same conversation take effect in this order."""
 
     requests: list[DecideRequest]
 
 
 class EventsBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, handled in order."""
+    """Several requests, which are handled in order."""
 
     requests: list[EventsRequest]
 
@@ -179,7 +181,7 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     answer: Literal["approve", "reject"]
     by: str = ""
-    """The reviewer's name, if the service has no keys. Otherwise the key's name is used."""
+    """The reviewer's name, used if the service has no keys. If it has keys, the name of the key is used."""
     note: str = ""
 
 
@@ -188,19 +190,19 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     what: Target | None = None
     name: str = ""
-    """The agent, tool or policy; empty for `all`."""
+    """The name of the agent, tool or policy; empty for `all`."""
     answer: Literal["ask", "deny"] = "deny"
     """The decision on writes that the stop covers."""
     seconds: float = 0.0
     """The duration of the stop in seconds."""
     lift: str = ""
-    """The id of a stop to lift. The other fields are then empty."""
+    """The id of a stop to lift. If it is given, the other fields are empty."""
     reason: str = ""
     by: str = ""
-    """The reviewer's name, if the service has no keys. Otherwise the key's name is used."""
+    """The reviewer's name, used if the service has no keys. If it has keys, the name of the key is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise unless the request adds or lifts a stop and names something in the pack."""
+        """Raise an error unless the request adds or lifts a stop and refers to something in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -230,23 +232,25 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The `id` of a decision's `card`."""
     answer: Literal["yes", "no"]
     conversation: str = ""
-    """The decision's conversation. Optional for hosts that send `messages`."""
+    """The conversation of the decision. Optional for hosts that send `messages`."""
     by: str = ""
     """How the user answered, such as the button pressed."""
     at: float | None = None
     """The time of the user's answer, in seconds since 1970. If the user has written since the card was shown, a yes
-    needs both `at` and `after`, unless the message was a yes or a courtesy.
+    requires both `at` and `after`, unless the user's message was a yes or a courtesy.
     """
     after: int | None = None
-    """The number of user and agent messages that the user had seen: the `position` in responses of `/v1/events`."""
+    """The number of user and agent messages that the user had seen. It is the `position` in responses of
+    `/v1/events`.
+    """
     context: dict[str, Any] | None = None
-    """The answering principal, as in `DecideRequest`. Another principal's answer is rejected."""
+    """The principal who answers, as in `DecideRequest`. An answer from another principal is rejected."""
     agent: str = ""
     request: str = ""
     """An idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """Raise if no card is named."""
+        """Raise an error if no card is named."""
         if not self.home:
             raise BadRequest(f"`{self.card}` is not the `id` of a card")
         _check(self.conversation or self.home, (), (), self.request, self.agent)
@@ -293,13 +297,15 @@ class Decided(Struct, frozen=True):
     seconds: float
     model_queries: int
     pack: str
-    """Name, version and digest of the conversation's pack."""
+    """The name, version and digest of the pack of the conversation."""
     is_over: bool = False
-    """Whether this repeats a request whose call has already returned a result. Do not run the call again."""
+    """Whether this repeats a request whose call has already returned a result. If so, do not run the call again."""
     card: Card | None = None
-    """The card for the user. End the agent's message with its text, or display it and report the answer."""
+    """The card for the user. Either end the agent's message with the text of the card, or display the card and report
+    the answer.
+    """
     actions: Sequence[PerformedAction] = ()
-    """The actions of a generic tool's call, with their values."""
+    """The actions that the call of a generic tool performs, with their values."""
 
 
 class DecideAnswer(Struct, frozen=True):
@@ -309,7 +315,7 @@ class DecideAnswer(Struct, frozen=True):
 
 
 class ConfirmAnswer(Struct, frozen=True):
-    """The recorded answer; it is on disk."""
+    """The answer as recorded. It is on disk."""
 
     conversation: str
     card: str
@@ -317,12 +323,12 @@ class ConfirmAnswer(Struct, frozen=True):
 
 
 class EventsAnswer(Struct, frozen=True):
-    """The number of events recorded; they are on disk."""
+    """The number of events recorded. They are on disk."""
 
     conversation: str
     taken: int
     position: int = 0
-    """The number of user and agent messages in the conversation, for `after` in a confirmation."""
+    """The number of user and agent messages in the conversation. Send it as `after` in a confirmation."""
 
 
 class Complaint(Struct, frozen=True):
@@ -333,7 +339,7 @@ class Complaint(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """An error response: nothing was decided or written, so the call must not run."""
+    """An error response. Nothing was decided or written, so the call must not run."""
 
     error: Complaint
 
@@ -370,8 +376,8 @@ class Approvals(Struct, frozen=True):
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Approvals in the database that contradict the log's entries, with the contradiction. Someone has edited the
-    database.
+    """Approvals in the database that contradict the log's entries, each with the contradiction. A contradiction means
+    that someone has edited the database.
     """
 
 
@@ -385,9 +391,9 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
 
 
 _TOLD = frozenset(Decided.__struct_fields__) - {"conversation", "sentences", "pack"}
-"""Fields copied unchanged from the decision."""
+"""Fields that are copied unchanged from the decision."""
 
 
 def _speaks(ground: Ground) -> bool:
-    """Whether a ground is worth reporting. Most only permit."""
+    """Whether a ground is worth reporting. Most grounds only permit the call."""
     return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

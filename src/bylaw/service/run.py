@@ -1,8 +1,8 @@
-"""Runs the service: without keys only on loopback, with keys on any address.
+"""Runs the service: on any address if there are keys, and only on loopback if there are none.
 
-If the event loop is blocked, for example by a hanging disk, a thread answers in its place. Without this thread,
-`/health` and `/metrics` would not respond, and clients would wait for decisions that cannot be made. A full garbage
-collection takes longer than a decision may wait, so it runs only without requests.
+If the event loop is blocked, for example by a disk that does not respond, a thread responds in its place. Without this
+thread, `/health` and `/metrics` would not respond, and clients would wait for decisions that cannot be made. A full
+garbage collection takes longer than a decision may wait, so it runs only when there are no requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,20 +33,22 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""How many new objects start a collection of new objects, which takes one or two milliseconds."""
+"""The number of new objects that starts a collection of new objects. Such a collection takes one or two
+milliseconds.
+"""
 NEVER = 1_000_000
 IDLE = 1.0
-"""Seconds without a request after which the worker counts as idle."""
+"""The number of seconds without a request after which the worker counts as idle."""
 SELDOM = 60.0
 """The minimum time between full collections in seconds."""
 AT_LAST = 900.0
-"""The longest time without a full collection in seconds, even under constant load."""
+"""The longest time without a full collection, in seconds. It applies even under constant load."""
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """Start collecting in a separate thread. `requests` returns the number of requests so far."""
+    """Start garbage collection in a separate thread. `requests` returns the number of requests so far."""
     gc.collect()
-    # The pack lives as long as the worker and need not be scanned.
+    # The pack lives as long as the worker, so garbage collection need not scan it.
     gc.freeze()
     gc.set_threshold(NEW, NEVER, NEVER)
     threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()
@@ -65,7 +67,7 @@ def _look(requests: Callable[[], int]) -> None:
 
 
 STILL = 2.0
-"""Seconds without a tick after which the loop counts as blocked."""
+"""The number of seconds without a tick after which the loop counts as blocked."""
 LOOK = 0.25
 PATIENCE = 0.5
 """The time for a client to send the rest of a request's head, in seconds."""
@@ -74,11 +76,15 @@ LARGEST = 1 << 16
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Takes method, path, headers and blocked seconds; returns status, content type and body."""
+"""Takes the method, the path, the headers and the number of seconds for which the loop has been blocked. Returns the
+status, content type and body.
+"""
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Connections that the loop has accepted keep waiting."""
+    """Accepts new connections while the loop is blocked. Connections that the loop has already accepted keep
+    waiting.
+    """
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
         """Use `taken`, the socket on which the loop listens."""
@@ -97,7 +103,7 @@ class StandIn:
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """Return for how many seconds the loop has been blocked; 0 if not for long."""
+        """Return the number of seconds for which the loop has been blocked; 0 if it has not been blocked for long."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 
@@ -110,7 +116,8 @@ class StandIn:
                         with suppress(BlockingIOError):
                             self._serve(self._taken.accept()[0])
                 except (OSError, ValueError, RuntimeError):
-                    # The client went away, counts changed because the loop resumed, or the socket was closed.
+                    # The client has disconnected, the counts changed because the loop resumed, or the socket was
+                    # closed.
                     if self._taken.fileno() < 0:
                         return
 
@@ -129,7 +136,7 @@ class StandIn:
             status, kind, body = self._answer(words[0], path, headers, self._stood_still())
             about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # Closing a connection with unread data would discard the response.
+            # If a connection with unread data were closed, the response would be lost.
             client.shutdown(socket.SHUT_WR)
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and client.recv(LARGEST):
@@ -137,7 +144,7 @@ class StandIn:
 
 
 def _until_blank(client: socket.socket) -> bytes:
-    """Return a request's head and the data received after it."""
+    """Return the head of a request and the data received after the head."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
         head += more
@@ -145,21 +152,23 @@ def _until_blank(client: socket.socket) -> bytes:
 
 
 KEEP_ALIVE = 75
-"""Seconds that a connection may be idle. A reverse proxy closes its connections earlier, so it never meets a closed
-one.
+"""The number of seconds for which a connection may be idle. A reverse proxy closes its connections earlier, so it never
+encounters a closed one.
 """
 
 TURN = 0.001
-"""The thread switch interval in seconds. The log's writer needs the interpreter often and briefly."""
+"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often but only
+briefly.
+"""
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""How many connections may wait to be accepted."""
+"""The number of connections that may wait to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
-    """Raise for an address other than loopback without keys."""
+    """Raise an error if the address is not loopback and there are no keys."""
     try:
         is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -172,7 +181,7 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise unless this is a plain URL. Clients compare it with the address they know."""
+    """Raise an error unless this is a plain URL. Clients compare it with the address that they know."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
@@ -187,7 +196,8 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("on this system, several workers cannot share a port", hint="remove --workers")
-    # The first bind has shown that the port is free. Sharing a port must be requested explicitly.
+    # The first bind has shown that the port is free. Several sockets can share a port only if this is requested
+    # explicitly.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -227,7 +237,7 @@ def run(
     pages: Any = None,
     is_page: Callable[[str], bool] = lambda path: False,
 ) -> None:
-    """Serve until stopped. Every response sent is on disk."""
+    """Serve until stopped. Every decision is on disk before it is sent."""
     more: dict[str, Any] = {"webhook": webhook, "anchors": anchors, "pages": pages, "is_page": is_page}
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, **more)
     sys.setswitchinterval(TURN)
@@ -261,7 +271,7 @@ def _stopping_well() -> Generator[None]:
 
 
 class _Ticking(uvicorn.Server):
-    """uvicorn's server. It reports that its loop runs."""
+    """A uvicorn server that reports when its loop runs."""
 
     def __init__(self, config: uvicorn.Config, tick: Callable[[], None]) -> None:
         super().__init__(config)
@@ -274,7 +284,7 @@ class _Ticking(uvicorn.Server):
 
 
 def _tracing() -> Any:
-    """Return tracing with the host's provider; None without OpenTelemetry."""
+    """Return tracing with the host's provider; None if OpenTelemetry is not installed."""
     try:
         from bylaw.service.metrics import Tracing
     except ImportError:
@@ -283,15 +293,15 @@ def _tracing() -> Any:
 
 
 SOON = 5.0
-"""A worker that crashes within this many seconds has failed to start."""
+"""If a worker crashes within this many seconds, it counts as having failed to start."""
 AGAIN = 2.0
-"""A worker that is still running after this many seconds gets the signal again."""
+"""If a worker is still running after this many seconds, it gets the signal again."""
 FALLS = 3
-"""The number of failed starts in a row after which the service gives up."""
+"""The number of consecutive failed starts after which the service gives up."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
-    """Run `serve` in each worker until stopped; return the exit status."""
+    """Run `serve` in each worker until the service is stopped. Return the exit status."""
     return _Workers(count, serve).run()
 
 
@@ -300,9 +310,9 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """Each worker's number and start time, by process id."""
+        """The number and the start time of each worker, by process id."""
         self._is_ending = False
-        # Nothing is written to this pipe. Reading it ends when the last writer is gone.
+        # Nothing is written to this pipe. Reading from it ends when the last process that could write to it has ended.
         self._life, self._ours = os.pipe()
 
     def run(self) -> int:
@@ -358,7 +368,7 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end(self, *_: object) -> None:
-        """Signal every worker to end. Repeated, because a worker may miss the signal while it starts."""
+        """Signal all workers to end. The signal is repeated, because a worker may miss it while it starts."""
         self._is_ending = True
         for process in tuple(self._running):
             with suppress(ProcessLookupError):

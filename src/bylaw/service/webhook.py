@@ -1,7 +1,7 @@
 """Notifies another service of pending approvals, with one request per approval from a separate thread.
 
-Each worker reports an approval once, with a few retries. A receiver that must not miss any should also poll
-`/v1/approvals` or watch the gauges. With a secret, the body is signed.
+Each worker reports an approval once, with a few retries. A receiver that must not miss any approval should also poll
+`/v1/approvals` or watch the gauges. If there is a secret, the body is signed.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""Seconds before the first retry. Each further pause is twice as long."""
+"""The number of seconds before the first retry. Each further pause is twice as long as the previous one."""
 PATIENCE = 10.0
-"""How many seconds the receiver has to respond."""
+"""The number of seconds within which the receiver must respond."""
 MOST = 10_000
 """The maximum number of queued notifications, and of remembered approvals."""
 SIGNATURE = "Bylaw-Signature"
@@ -67,7 +67,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Queue the approvals of these decisions that were not queued before."""
+        """Queue those approvals of these decisions that have not been queued before."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
