@@ -20,10 +20,10 @@ ATTESTATIONS = "attestations.yaml"
 
 
 class Attestation(Struct, frozen=True):
-    """A reviewer's answer: whether a policy was followed in an undecided call."""
+    """A reviewer's answer on whether a policy was followed in an undecided call."""
 
     finding: str
-    """The call: the conversation's name, a colon, and the step."""
+    """The call, given by the name of the conversation, a colon, and the step."""
     answer: Literal["fine", "wrong"]
     by: str
     on: str
@@ -53,12 +53,14 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return a file in the current folder, or else in the folder above the audit, where `bylaw view` writes it."""
+    """Return a file in the current folder or, if it is not there, in the folder above the audit, where `bylaw view`
+    writes it.
+    """
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """Return the last answer on each call and policy, by digest; empty without a file."""
+    """Return the last answer on each call and policy, by digest. Empty if there is no file."""
     return by_digest(every_attestation(path))
 
 
@@ -68,7 +70,7 @@ def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
 
 
 def every_attestation(path: Path) -> list[Attestation]:
-    """Return the attestations of a file in order; empty without a file."""
+    """Return the attestations in a file, in order. Empty if there is no file."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get("attestations") or [])
@@ -84,7 +86,7 @@ def settle(
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
     """Apply reviewers' answers, given by step and policy.
 
-    Return the new verdicts, the rules that are broken according to an answer, and what was settled.
+    Return the new verdicts, the rules that an answer declares broken, and the rules and policies that were settled.
     """
     settled, broken = list[Settled](), list[RuleFinding]()
     made: list[CallVerdict] = []
@@ -112,21 +114,21 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """Return an undecided rule as a broken one. An undecided consent counts as not given."""
+    """Return an undecided rule as a broken rule. An undecided consent counts as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}
     values = tuple((name, False if name in consents else value) for name, value in finding.values)
     whys = dict(finding.whys)
     for name in names:
-        # Keep the steps of the question and the answer.
+        # Keep the steps at which the question was asked and answered.
         steps = {at: step for at, step in whys.get(name, {}).items() if at in ("told_at", "answered_at")}
         whys[name] = why | steps
     return replace(finding, standing="broken", values=values, whys=tuple(whys.items()))
 
 
 def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
-    """Return a policy without a guard's verdict with the verdict from the answer."""
+    """Return a policy whose guard has no verdict, with the verdict that follows from the answer."""
     if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"

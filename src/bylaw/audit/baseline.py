@@ -23,7 +23,7 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Gate(Struct, frozen=True):
-    """The findings that fail a run: those with one of the verdicts, under a policy of at least this severity."""
+    """The findings that fail a run: findings with one of these verdicts, under a policy of at least this severity."""
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
@@ -35,7 +35,7 @@ class Gate(Struct, frozen=True):
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run. A refused call's never does."""
+        """Whether a finding fails the run. A finding about a refused call never does."""
         if finding.kind == "rule":
             return "rule" in self.verdicts and self._is_severe(finding.charges[0].severity)
         if finding.executed is False or finding.verdict not in self.verdicts:
@@ -51,27 +51,27 @@ class Gate(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """An audit's findings by state, and the fixed and gone findings of an earlier audit."""
+    """The findings of an audit by state, and the findings of an earlier audit that are fixed or gone."""
 
     baseline: Path | None
     new: list[Finding]
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Findings of the earlier audit that are absent now, although their conversation was audited again. A finding that
-    is now under other policies is listed with the policies that no longer object.
+    """Findings of the earlier audit that are absent now, although their conversation was audited again. A finding to
+    which other policies object now is listed with the policies that no longer object.
     """
     gone: list[Finding]
-    """Findings in conversations that were not audited again."""
+    """Findings of the earlier audit in conversations that were not audited again."""
     refused: list[Finding] = []
-    """Findings of refused calls, which no other list contains."""
+    """Findings about refused calls. No other list contains these findings."""
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
     """Ids of findings that the earlier audit has with the same gravity, even if waived."""
     by_policy: dict[str, dict[str, int]] = {}
     """For each policy, the calls to which it objects, matched with the earlier audit: `new`, `still` and `fixed`.
-    Waived findings are left out.
+    Waived findings are not counted.
     """
 
     def standings(self) -> "Standings":
@@ -104,7 +104,9 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """An earlier audit's findings by id, under each criterion, because that audit may have used the other one."""
+    """The findings of an earlier audit by id, under each criterion, because the earlier audit may have used the other
+    criterion.
+    """
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
@@ -121,7 +123,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise `UsageError` if an earlier audit's findings have ids of another version or redaction key."""
+    """Raise `UsageError` if the ids of an earlier audit's findings have another version or another redaction key."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
             "finding ids differ: an earlier version of Bylaw made the audit", place=str(store.path), hint="audit again"
@@ -141,7 +143,7 @@ def compare_audits(
     waivers: Waivers | None = None,
     findings: Iterable[Finding] | None = None,
 ) -> Comparison:
-    """Compare the audit in `out`, which read the conversations `names`, with an earlier one.
+    """Compare the audit in `out`, which read the conversations `names`, with an earlier audit.
 
     A caller that compares an audit again may pass its `findings` to avoid reading them again.
     """
@@ -188,7 +190,9 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """Yield each policy that objects to an executed call, and whether it did so before."""
+    """Yield each policy that objects to an executed call, and whether that policy also objected in the earlier
+    audit.
+    """
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():
         yield charge.policy, "new" if is_worse(charge, known) else "still"

@@ -1,4 +1,4 @@
-"""The counts of an audit. The counts of parts add up to those of the whole."""
+"""The counts of an audit. The counts of the parts add up to the counts of the whole."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name of each answer. Any other value is what the user stated."""
+"""The name of each answer. An answer with any other value is what the user stated."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -45,20 +45,20 @@ OPEN_REASONS: Mapping[str, str] = {
 
 
 class Counts:
-    """Everything that `summary.json` counts in one flat counter, and a few other values."""
+    """Everything that `summary.json` counts, in one flat counter, together with a few other values."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
         """For each pack, whether the results of look-ups could be used."""
         self.limited: list[LimitedCall] = []
-        """Calls that count under limits across conversations."""
+        """Calls that count towards limits across conversations."""
         self.faults: list[dict[str, Any]] = []
-        """Faults of Bylaw's own code, each with its place."""
+        """Errors in Bylaw's own code, each with its location."""
         self.times: list[float] = []
         """The earliest and the latest time of an event, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies whose guard reads no fact. The call alone decides these."""
+        """Policies whose guard reads no fact, so that the call alone determines the result."""
 
     def record(self) -> dict[str, Any]:
         return {
@@ -80,7 +80,7 @@ class Counts:
         self._reach(record["times"])
 
     def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Subtract counts that were added `times` times. The earliest and latest times stay."""
+        """Subtract counts that were added this many `times`. The earliest and latest times do not change."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] -= count * times
             if not self.numbers[tuple(key)]:
@@ -95,7 +95,7 @@ class Counts:
                 self.faults.remove(fault)
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """Return the counts with this prefix and one more name, by that name."""
+        """Return the counts whose names consist of this prefix and one more name, by that name."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
@@ -105,7 +105,7 @@ class Counts:
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation. Return whether its log has one."""
+        """Record the time of a conversation. Return whether the log has a time for it."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -167,7 +167,7 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # One count for the four figures of a policy; `summary` separates them.
+            # One count is used for the four figures of a policy; `summary` separates the figures.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
         # A plain verdict lacks no fact, and its evidence agrees with the world.
@@ -182,7 +182,7 @@ class Counts:
         counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
         for policy in speaking:
             if policy.reason.kind == "failed":
-                # Only the place, because the message quotes values of the log.
+                # Record only the location, because the message quotes values from the log.
                 counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
         for criterion in CRITERIA:
             if getattr(verdict, criterion) not in ("near_miss", "uninformed"):
@@ -202,7 +202,9 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation, with severity: how often, and in how many conversations."""
+        """Count the rules broken in one conversation, with their severity. Both the number of times and the number of
+        conversations are counted.
+        """
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -212,7 +214,7 @@ class Counts:
             counts["rule", name, "agents", agent] += 1
 
     def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
-        """Count the undecided rules of one conversation's executed calls, with reasons."""
+        """Count the undecided rules for the executed calls of one conversation, with the reasons."""
         names: set[str] = set()
         for verdict in verdicts:
             if verdict.open_rules and verdict.made.accepted is not False:
@@ -224,7 +226,7 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count the predicates that a model answered in one conversation, with values."""
+        """Count the predicates about which a model answered in one conversation, with their values."""
         for each in answered:
             if each.queries:
                 value = each.value
@@ -238,7 +240,9 @@ class Counts:
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:
-    """Return why a rule is undecided: by the first of its predicates at the act without a value."""
+    """Return why a rule is undecided. The reason comes from the first of its predicates that has no value at the
+    act.
+    """
     whys = dict(finding.whys)
     for name, value in finding.values:
         if value is not None:
@@ -256,7 +260,7 @@ def _open_reason(pack: Pack, finding: RuleFinding) -> str:
 
 
 def _is_contradicted(policy: PolicyVerdict) -> bool:
-    """Whether the database contradicts the evidence, or lacks an entity that was seen."""
+    """Whether the database contradicts the evidence, or does not contain an entity that the agent saw."""
     if policy.world != "deny":
         return policy.world == "permit" and policy.evidence == "deny"
     seen = {no_such(known.fact.entity, known.fact.key) for known in policy.known}
@@ -264,7 +268,9 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Finds result fields without an observation in the pack, each once. The author may have overlooked them."""
+    """Finds fields of results for which the pack has no observation, each once. The pack's author may have overlooked
+    these fields.
+    """
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
@@ -273,7 +279,7 @@ class UnmappedFields:
         """For each tool, the names that are mapped or reported."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-        """Yield unmapped fields of a conversation's results, with tools."""
+        """Yield the unmapped fields in the results of a conversation, each with its tool."""
         for result in events:
             if type(result) is not Result or result.call is None or not result.captured:
                 continue
@@ -283,7 +289,7 @@ class UnmappedFields:
             value, known = result.value(), self._known_of(call.tool)
             found = [name for name in _names_in(value) if name not in known]
             if found and self._redaction is not None:
-                # The field name may itself be private in one result and public in another.
+                # A field name that is public in one result may itself be private in another.
                 found = self._redaction.tellable(call.tool, value, found)
             known.update(found)
             yield from ((call.tool, name) for name in found)
@@ -298,7 +304,7 @@ class UnmappedFields:
 
 
 def _names_in(value: Any) -> tuple[str, ...]:
-    """Return the field names of a record, or of the first of several."""
+    """Return the field names of a record, or of the first record in a list."""
     row: Any = value
     if isinstance(value, list):
         row = value[0] if value else None  # pyright: ignore[reportUnknownVariableType]

@@ -26,7 +26,9 @@ _SEVERE = {
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
-    """Write the findings of the audit in `out`. `files` are the logs as given, to link to them."""
+    """Write the findings of the audit in `out`. `files` contains the logs as given, so that the findings can link to
+    them.
+    """
     store = Store(out)
     policies = store.policies
     rules = [_rule(name, policy) for name, policy in policies.items()]
@@ -103,7 +105,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """Return the level of a result. Refused calls and calls that may be right are notes."""
+    """Return the level of a result. Refused calls, and calls that may be right, have the level `note`."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
@@ -121,7 +123,7 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file by its name in conversations; empty for an ambiguous name."""
+    """Return the address of each file, by the name of the file in conversations. Empty if the name is ambiguous."""
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):

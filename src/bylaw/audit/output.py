@@ -1,4 +1,4 @@
-"""The output folder of an audit. Files of an earlier audit are replaced only when all new ones are complete."""
+"""The output folder of an audit. The files of an earlier audit are replaced only when all new files are complete."""
 
 import json
 import os
@@ -22,30 +22,32 @@ except ImportError:  # Windows has no such locks.
     fcntl = None
 
 BUFFER = 1 << 20
-"""How many bytes to write at once. Most conversations are longer than the usual buffer."""
+"""The number of bytes to write at a time. Most conversations are longer than the usual buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
-"""Written only after a fault in Bylaw's own code."""
+"""This file is written only if an error occurred in Bylaw's own code."""
 TABLES = "tables"
 """The folder for Parquet tables."""
 STATE = "state"
-"""The folder among the tables for the state of nightly runs."""
+"""The folder, inside the folder for tables, for the state of nightly runs."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""Adding columns keeps this name. Removing a column, or changing its type or meaning, needs a new name."""
+"""If columns are added, this name stays the same. Removing a column, or changing its type or meaning, requires a new
+name.
+"""
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
-"""Files that other commands and options derive from these."""
+"""Files that other commands and options derive from the files of the audit."""
 
 
 @contextmanager
 def written_aside(out: Path) -> Generator[Path]:
-    """Return a folder to write to. At the end its files move to `out`, and files derived from older ones are
-    deleted.
+    """Return a folder to write to. At the end, the files in it are moved to `out`, and the files derived from older
+    files are deleted.
     """
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
-        # The remains of an audit that was killed. The lock shows that it has ended.
+        # These are the remains of an audit that was killed. The lock shows that this audit has ended.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
@@ -62,7 +64,8 @@ def put_in_place(made: Path, out: Path) -> None:
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
         (out / name).unlink(missing_ok=True)
     if has_tables(out):
-        # Rename first, so that a half-removed table is never taken for a complete one.
+        # Rename the folder first, so that a table of which only a part was removed cannot be mistaken for a complete
+        # table.
         os.replace(out / TABLES, made / "earlier")
         shutil.rmtree(made / "earlier")
     for name in (SELDOM, TABLES, *WRITTEN):
@@ -81,7 +84,7 @@ def has_state(out: Path) -> bool:
 
 
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
-    """Refuse to replace an earlier audit with one that read no conversation."""
+    """Raise an error instead of replacing an earlier audit with an audit that read no conversation."""
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
@@ -91,7 +94,7 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
     """Lock a folder and refuse a second audit at the same time. The lock ends with its process.
 
-    A file system without locks is accepted unless the lock is needed `surely`.
+    A file system without locks is accepted, unless `surely` is set.
     """
     if fcntl is None:
         if surely:
@@ -124,9 +127,10 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that no audit wrote; with `tables`, also such a folder.
+    """Refuse to overwrite files that no audit wrote. With `tables`, also refuse to overwrite a folder of tables that no
+    audit wrote.
 
-    The output of nightly runs is refused too, unless the audit `adds` to it.
+    The output of nightly runs is not overwritten either, unless the audit `adds` to it.
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or choose another --out"
@@ -162,9 +166,11 @@ class LineFiles:
         """The ids of the conversations that were read."""
         self.count = 0
         self.repeated = 0
-        """The number of conversations with an earlier one's id."""
+        """The number of conversations whose id an earlier conversation already has."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count against limits, with their conversation and the row to write if the limit is exceeded."""
+        """Calls that count towards limits, each with its conversation and with the row to write if the limit is
+        exceeded.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -173,7 +179,7 @@ class LineFiles:
         self._stack.close()
 
     def write(self, part: Examined) -> None:
-        """Write the rows of one conversation under a unique name."""
+        """Write the rows of one conversation. The conversation gets a unique name."""
         self.count += 1
         own = writable(part.id)
         name = self.names.unique(own)
@@ -187,7 +193,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls over a limit. They are known only after every conversation was read."""
+        """Write the calls that exceed a limit. They are known only after every conversation has been read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         for call in calls:
@@ -197,6 +203,7 @@ class LineFiles:
 
 
 def dump(path: Path, record: Any) -> None:
-    # A file name need not be valid text. Other bytes are written as escapes, which JSON reads back.
+    # A file name need not be valid text. Bytes that are not valid text are written as escapes, which JSON can read
+    # back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

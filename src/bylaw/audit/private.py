@@ -1,6 +1,7 @@
-"""Finds the private values of a conversation wherever it shows them, and removes them in any spelling.
+"""Finds private values wherever a conversation shows them, and removes every spelling of these values.
 
-A number may have other groups, a day may be in words, and a letter may be escaped for JSON, HTML or a URL.
+The digits of a number may be grouped differently, a day may be written in words, and a letter may be escaped for JSON,
+HTML or a URL.
 """
 
 import re
@@ -24,7 +25,7 @@ from bylaw.text.day import days
 from bylaw.trace.event import Call, Event, Message
 
 _DIGITS = 5
-"""Shorter numbers occur by chance."""
+"""Numbers with fewer digits than this occur by chance."""
 _NO_DIGITS = re.compile(r"\D+")
 _ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
@@ -58,20 +59,24 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """For each tool, names of public fields, because two entities may have a field of the same name."""
+        """For each tool, the names of public fields. A name may be public, because two entities may have a field with
+        the same name.
+        """
         self.by_text = {
             tool
             for tool, kinds in pack.schema.shows.items()
             for o in kinds.values()
             if any(x.text is not None for x in o)
         }
-        """Tools whose results may show private values in free text."""
+        """Tools whose results may contain private values in free text."""
 
     def __bool__(self) -> bool:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """Yield the private values in one result, refused or not: by the pack's observations and by field name."""
+        """Yield the private values in one result, even of a refused call. They are found by the pack's observations and
+        by field name.
+        """
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -124,7 +129,9 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""The field, its value, the name where the value appears, and whether that name differs from the field's."""
+"""The field, its value, the name under which the value appears, and whether that name differs from the name of the
+field.
+"""
 
 
 class WatchedWorld:
@@ -152,8 +159,8 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Return every private value that a conversation shows or its judgement read, with the step of a result that shows
-    it.
+    """Return every private value that a conversation shows or that was read to judge it. If a result shows the value,
+    return the step of the result too.
     """
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
@@ -169,7 +176,7 @@ def collect(
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
-                # Data may also be read as text, such as an error's.
+                # Data, such as the data of an error, may also be read as text.
                 found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
         found += [(each, None) for each in private.in_record(entity, key, record)]
@@ -177,7 +184,7 @@ def collect(
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """Yield the texts, numbers and booleans in a value, with field names."""
+    """Yield the texts, numbers and booleans inside a value, with their field names."""
     if value is NOTHING or value is None:
         return
     if value.__class__ is str:
@@ -193,7 +200,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """Yield other spellings, in a conversation's texts, of the private values found."""
+    """Yield the other spellings, in the texts of a conversation, of the private values that were found."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
@@ -220,7 +227,7 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most numbers occur only in their original spelling, and compiling a pattern takes the longest.
+        # Most numbers occur only in their original spelling, and compiling a pattern is the slowest step.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
@@ -259,7 +266,7 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 def _grouped(number: str) -> re.Pattern[str]:
     letters = [re.escape(letter) for letter in letters_of(number)]
     size = _CODE if number.startswith("+") else 0
-    # Within a country, a number has a 0 and no code. From abroad, `00` may replace the plus sign.
+    # Within a country, a number has a leading 0 and no country code. From abroad, `00` may replace the plus sign.
     zero = f"(?:0{_BETWEEN})?" if size else ""
     code = "".join(f"{zero}(?:{letter}{_BETWEEN})?" for letter in letters[:size]) + zero
     rest = _BETWEEN.join(letters[size:])
@@ -267,9 +274,13 @@ def _grouped(number: str) -> re.Pattern[str]:
 
 
 ANYWHERE = 6
-"""A value of at least this length is removed even inside a word; a shorter one only as a whole word."""
+"""A value of at least this length is removed even inside a word. A shorter value is removed only if it is a whole
+word.
+"""
 SAYS_LITTLE = 2
-"""Shorter values and booleans are removed only next to their field's name, because they are ambiguous in prose."""
+"""Values shorter than this, and booleans, are removed only next to the name of their field, because they are ambiguous
+in running text.
+"""
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
@@ -297,7 +308,7 @@ class Scrub:
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
                 if text and under and not (is_strong and isinstance(leaf, str)):
-                    # A number in JSON has no quotes, but its replacement needs them.
+                    # A number in JSON has no quotes, but the text that replaces it needs quotes.
                     self._fields.setdefault((under, text), _tag(label))
                 if text and not is_strong:
                     self._weak.setdefault(text, _tag(label))
@@ -306,13 +317,15 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """Parts of the values that are equal in every spelling. A text without them contains no value."""
+        """Parts of the values that are the same in every spelling. If a text contains none of these parts, it contains
+        no private value.
+        """
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return a text without private values. At a result's step, also remove short ones that the result shows
-        elsewhere.
+        """Return a text without private values. With the step of a result, also remove short values that the result
+        shows elsewhere.
         """
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
@@ -332,7 +345,7 @@ class Scrub:
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Return data without private values. `name` is its field name."""
+        """Return data without private values. `name` is the field name of the data."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -348,7 +361,7 @@ class Scrub:
         return value if cleaned == text else cleaned
 
     def _may_hold(self, text: str) -> bool:
-        # Outside ASCII, changing the case of a letter may give another letter.
+        # For characters outside ASCII, changing the case of a letter may yield a different letter.
         if not text.isascii():
             return True
         lower = text.lower()
@@ -376,7 +389,9 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of the texts, longest first. A tree of letters keeps a list of thousands fast."""
+    """Return a pattern for any of the texts, longest first. The pattern is a tree of letters, so that it is fast even
+    for thousands of texts.
+    """
     long: _Tree = {}
     short: _Tree = {}
     for text in texts:
@@ -426,10 +441,10 @@ def _letter(letter: str) -> str:
         return letter
     if letter.isspace():
         return _SPACE
-    # Escapes hide the case of a letter from the pattern.
+    # In an escape, the pattern cannot recognise the case of a letter.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     for each in {letter, letter.lower(), letter.upper()}:
-        # A letter and its marks may be separate characters, as macOS, PDF and some forms write them.
+        # A letter and its marks may be separate characters, as written by macOS, PDF and some forms.
         last = decomposition(each) if len(each) == 1 else ""
         halves = "".join(chr(int(part, 16)) for part in last.split()) if last and last[0] != "<" else each
         forms.update("".join(map(_letter, apart)) for apart in {halves, normalize("NFD", each)} - {each})

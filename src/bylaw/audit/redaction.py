@@ -1,6 +1,6 @@
-"""Removes private values from all output of an audit and, with `--redact`, all texts and ids.
+"""Removes private values from all output of an audit. With `--redact`, it also removes all texts and ids.
 
-This is imported only if the pack has private fields, or with `--redact`.
+This module is imported only if the pack has private fields, or with `--redact`.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ _CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
-    """The same value and key always give the same pseudonym."""
+    """Creates pseudonyms. The same value and key always yield the same pseudonym."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def of(self, value: Any) -> str:
-        """Return the pseudonym of a value. A number and its text have the same one."""
+        """Return the pseudonym of a value. A number and its text have the same pseudonym."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
 
@@ -68,11 +68,13 @@ class Pseudonyms:
         return f"{self.of(own)}{name[len(own) :]}" if own else name
 
     def fault(self, fault: RecordError) -> RecordError:
-        """Return a fault without quoted values."""
+        """Return an error message without the values that it quotes."""
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without names of files, agents, and tools or fields unknown to the pack."""
+        """Return `summary.json` without the names of files and agents, and without the names of tools and fields that
+        the pack does not declare.
+        """
         unknown: dict[str, int] = summary["unknown_tools"]
 
         def agents(counts: Line) -> Line:
@@ -107,7 +109,7 @@ class Pseudonyms:
 
 
 def redaction_key(given: str | None) -> bytes:
-    """Return the given key, or a random one for this run."""
+    """Return the given key or, if none is given, a random key for this run."""
     if given is None:
         return secrets.token_bytes(32)
     if len(given) < _SHORTEST:
@@ -138,7 +140,7 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """Return the world. Its reads are recorded if they may reveal private values."""
+        """Return the world. If what is read from it may reveal private values, the reads are recorded."""
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
@@ -155,7 +157,9 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """Return the field names in a result that may be shown, because a name can itself be private."""
+        """Return the field names in a result that may be shown. Some may not, because a field name can itself be
+        private.
+        """
         if not self.private:
             return list(names)
         found = {
@@ -167,7 +171,9 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def denial(self, policy: str, text: str) -> str:
-        """Return a guard's reason with a gap for each value, or the policy's definition if the reason is unknown."""
+        """Return a guard's reason with a gap in place of each value. If the reason is unknown, return the definition of
+        the policy.
+        """
         if policy not in self._denials:
             guard = self._pack.guards.get(policy)
             texts = guard.denials if guard is not None else []
@@ -189,11 +195,13 @@ class Cover:
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
-        """Return the id of a conversation or a call for output."""
+        """Return the id of a conversation or a call in the form used in the output."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return words, or a person's or model's name, for output; empty if the audit is redacted."""
+        """Return words, or the name of a person or model, in the form used in the output. Empty if the audit is
+        redacted.
+        """
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
@@ -221,8 +229,8 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """Return a model's or reviewer's answer. A model's words quote the conversation; a reviewer's are already
-        covered.
+        """Return the answer of a model or reviewer. A model's words are left out, because they quote the conversation;
+        a reviewer's words are already covered.
         """
         if answer["by"] == "person":
             return answer
@@ -233,7 +241,7 @@ class Cover:
         return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """Return a predicate at an act without a model's own words. The missing facts are covered."""
+        """Return a predicate at an act, without a model's own words. The missing facts are covered separately."""
         why: JsonRecord = predicate.get("why") or {}
         if not why:
             return predicate
@@ -258,7 +266,7 @@ class Cover:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
 
     def tool(self, name: str) -> str:
-        """Return a tool's name. A name unknown to the pack may contain a private value."""
+        """Return the name of a tool. If the pack does not declare the tool, its name may contain a private value."""
         return name if name in self._redaction.tools else self._scrub.text(name)
 
     def _tool(self, name: str) -> str:
@@ -308,10 +316,10 @@ class Cover:
     def _reason(self, policy: str, reason: JsonRecord) -> JsonRecord:
         words: str = reason["words"]
         if reason["kind"] == "approved":
-            # Do not show the reviewer's name or note.
+            # The name and the note of the reviewer must not be shown.
             words = "approved by a reviewer"
         elif reason["kind"] != "person":
-            # A reviewer's words are already covered.
+            # The reviewer's words are already covered.
             words = self._denied(policy, words)
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
@@ -354,7 +362,9 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Return data with its structure, booleans and the pack's own names. Everything else becomes a pseudonym."""
+        """Return data with only its structure, its booleans and the pack's own names. Everything else is replaced by a
+        pseudonym.
+        """
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):
             known, of = self._redaction.names, self._pseudonyms.of

@@ -1,4 +1,4 @@
-"""The input of an audit: logs, world, options and packs. One pack judges each conversation.
+"""The input of an audit: logs, world, options and packs. Each conversation is judged by one pack.
 
 `audited.json` records the input, so that conversations without findings can be shown too.
 """
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 256
-"""How many different instructions are cached. Logs usually repeat a few."""
+"""The number of different instructions that are cached. Most logs repeat a few instructions."""
 _OURS = "bylaw.packs."
 """Only built-in packs may contain code for a world."""
 
 
 class Shelf:
-    """A pack or its variants, with worlds."""
+    """A pack or its variants, with their worlds."""
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
@@ -67,7 +67,7 @@ class Shelf:
 
     @property
     def not_in_world(self) -> list[str]:
-        """The entities with a look-up that the database lacks."""
+        """The entities that have a look-up but are missing in the database."""
         if not isinstance(self.opened, Snapshot):
             return []
         looked_up = (each for each in self.packs[0].schema.entities.values() if each.key and each.read is not None)
@@ -76,7 +76,7 @@ class Shelf:
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """Return the first variant whose conditions the trajectory meets.
 
-        Raises `FormatError` if the pack is for other conversations, `WorldError` if the world belongs to another
+        Raises `FormatError` if the pack is for other conversations, and `WorldError` if the world belongs to another
         variant.
         """
         for name, ours in self._about.items():
@@ -97,7 +97,7 @@ class Shelf:
         return pack
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
-        """Return the world for one file of runs, and its name in the given folder."""
+        """Return the world for one file of runs, and the name of the world in the given folder."""
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
@@ -108,9 +108,9 @@ class Shelf:
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
-        """Return policies with sentences that the recorded instructions do not contain verbatim.
+        """Return the policies whose sentences do not appear verbatim in the recorded instructions.
 
-        Empty without instructions, or if they contain no sentence of the document.
+        Empty if there are no instructions, or if the instructions contain no sentence of the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -124,7 +124,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """Return the variants of a pack. A given document goes to the variants that it fits best."""
+    """Return the variants of a pack. A given document is used for the variants that fit it best."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -136,7 +136,7 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """Open a benchmark's tasks. Their gold actions define a good outcome."""
+    """Open the tasks of a benchmark. Their gold actions define what a good outcome is."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
@@ -167,23 +167,25 @@ class Request(Struct, frozen=True):
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """The replacement for a missing world: `hindsight` or `none`."""
+    """What is used in place of a missing world: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
     jobs: int = 1
     key: bytes | None = None
-    """If set, redact the output, with pseudonyms from this key."""
+    """If set, redact the output, using pseudonyms derived from this key."""
     criterion: Criterion | None = None
-    """The criterion of tables, findings and the report. By default the pack's, which is usually `determined`."""
+    """The criterion of the tables, the findings and the report. The default is the criterion of the pack, which is
+    usually `determined`.
+    """
     answers: OpenAnswers | None = None
-    """Answers predicates that code cannot settle, only in this process."""
+    """Answers predicates that code cannot settle. Used only in this process."""
     attested: tuple[Attestation, ...] = ()
     """Reviewers' answers on undecided calls."""
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. Files are then named by their whole path, which stays unique."""
+    """Whether to add to an earlier output. If so, each file is named by its whole path, which remains unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
@@ -205,7 +207,7 @@ class Request(Struct, frozen=True):
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """Return the name of each file: enough of the end of its path to be unique."""
+    """Return a name for each file: as much of the end of its path as makes the name unique."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:
@@ -218,7 +220,7 @@ def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
 
 
 class Audited(Struct, frozen=True, omit_defaults=True):
-    """The files and the pack of an audit, as the command named them."""
+    """The files and the pack of an audit, as they were named in the command."""
 
     logs: list[str]
     pack: str
@@ -226,10 +228,12 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     document: str | None = None
     agent: str | None = None
     folder: str = ""
-    """The command's folder, for relative paths."""
+    """The folder in which the command ran, for relative paths."""
 
     def found(self) -> "Audited":
-        """Return the record with paths that are valid now: as given, or relative to the command's folder."""
+        """Return the record with paths that are valid now. A path is used as given or is taken relative to the
+        command's folder.
+        """
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
 
@@ -253,7 +257,7 @@ def write_audited(request: Request, out: Path) -> None:
 
 
 def read_audited(out: Path) -> Audited | None:
-    """Return the input of the audit in a folder; None if it is not recorded."""
+    """Return the input of the audit in a folder; None if the input was not recorded."""
     try:
         return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
     except (OSError, ValueError, RecursionError):
@@ -261,15 +265,16 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """Return the events of a conversation, read again from the logs; empty if the logs or the pack are gone."""
+    """Return the events of a conversation, read again from the logs. Empty if the logs or the pack no longer exist."""
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 
 
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
-    """Yield every conversation of the logs, or one, as lines of `conversations.jsonl`, with private values covered.
+    """Yield every conversation in the logs, or only one, as lines of `conversations.jsonl`, with private values
+    covered.
 
-    Ends when the logs or the pack cannot be read.
+    The iteration ends when the logs or the pack cannot be read.
     """
     audited = read_audited(out)
     if audited is None:
@@ -292,7 +297,7 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
 
 
 def _named(audited: Audited) -> Iterator[Trajectory]:
-    """Yield the logs' conversations under the names that the audit gave them."""
+    """Yield the conversations of the logs under the names that they have in the audit."""
     identities = Identities()
     for file in audited.logs:
         for each in read(file, agent=audited.agent):

@@ -1,8 +1,8 @@
 """The rows of an audit: judged calls, broken rules and conversations, and the findings among them.
 
-This is the only schema of findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have a row per line.
-Tables, exports and the report are made from the same rows. A finding is a flagged call or a broken rule. Its id stays
-the same from run to run.
+This is the only schema of findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have a row per line. The
+tables, the exports and the report are created from the same rows. A finding is a flagged call or a broken rule. Its id
+stays the same from run to run.
 """
 
 import hashlib
@@ -38,12 +38,14 @@ _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusiv
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """Return the position of a severity, or of another word in its order. Unknown words come last."""
+    """Return the position of a severity, or of another word, in its order. Unknown words come last."""
     return order.index(word) if word in order else len(order)
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """Return the sort key of findings: executed before refused, wrong before undecided, then severity and verdict."""
+    """Return the sort key of a finding: executed calls before refused ones, wrong before undecided, then by severity
+    and verdict.
+    """
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 
@@ -63,7 +65,7 @@ class Finding(Struct, frozen=True):
     id: str
     kind: Literal["call", "rule"]
     name: str
-    """The called tool, or the rule."""
+    """The name of the called tool, or of the rule."""
     trajectory: str
     agent: str
     step: int
@@ -100,12 +102,12 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether a policy's verdict is worse than the known one, or no verdict was known."""
+    """Whether the verdict of a policy is worse than the known verdict, or there was no known verdict."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict: all unseen facts, or under `determined` the decisive ones."""
+    """Return the missing facts of a verdict: all unseen facts or, under `determined`, only the decisive ones."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -125,7 +127,7 @@ class Lookup(Struct):
 
 
 class MissingRow(Struct, kw_only=True):
-    """A fact that the strict criterion lacks."""
+    """A fact that is missing under the strict criterion."""
 
     entity: str
     key: list[Any] | None = None
@@ -139,7 +141,7 @@ class MissingRow(Struct, kw_only=True):
 
 
 class AskRow(Struct):
-    """A fact that only a person knows, with the question."""
+    """A fact that only a person knows, with the question to ask."""
 
     fact: str
     question: str
@@ -163,7 +165,7 @@ class PolicyRow(Struct, kw_only=True):
 
 
 class UndecidedRow(Struct):
-    """A policy that a reviewer may settle, and the digest of the text shown to the reviewer."""
+    """A policy that a reviewer may settle, and the digest of the text that the reviewer is shown."""
 
     policy: str
     seen: str
@@ -192,7 +194,7 @@ class RuleRow(Struct, kw_only=True):
 
 
 class CallRow(Struct, kw_only=True):
-    """A judged call. The trajectory and the finding's id are known when the row is written."""
+    """A judged call. The trajectory and the id of the finding become known when the row is written."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -214,7 +216,7 @@ class CallRow(Struct, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the call is compliant and no rule is broken or undecided."""
+        """Whether the call is compliant and breaks no rule, and no rule is undecided."""
         return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
     def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
@@ -230,7 +232,7 @@ class CallRow(Struct, kw_only=True):
 
 
 class ConversationRow(Struct, kw_only=True):
-    """A conversation with its events. An event's index is its step."""
+    """A conversation with its events. The index of an event is its step."""
 
     trajectory: str | UnsetType = UNSET
     agent: str = ""
@@ -241,7 +243,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """Figures of a conversation: the columns of the tables, and what `Counts` counts."""
+    """Figures of a conversation. They are the columns of the tables and the input of `Counts`."""
 
     agent: str
     file: str
@@ -256,44 +258,46 @@ class Head(Struct, frozen=True):
     """The verdicts on executed calls, worst first."""
     determined: tuple[str, ...]
     violated: tuple[str, ...]
-    """The severities of the policies that executed calls violate (determined), gravest first."""
+    """The severities of the policies that executed calls violate under `determined`, gravest first."""
     violated_strict: tuple[str, ...]
     rules: tuple[str, ...]
     """The severities of the broken rules, gravest first."""
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation, without its unique name, which depends on earlier conversations."""
+    """The encoded rows of one conversation. They do not contain its unique name, because that depends on earlier
+    conversations.
+    """
 
     id: str
     calls: list[tuple[str, bool, bytes]]
-    """The tool (with arguments if the call is flagged), whether it is flagged, and its row."""
+    """For each call: the tool (with the arguments if the call is flagged), whether the call is flagged, and its row."""
     conversation: bytes | None
-    """The conversation, kept if there is a finding."""
+    """The conversation, if there is a finding in it."""
     rules: list[tuple[str, bytes]]
     """Broken rules: the rule with the call that broke it, and its row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that count against limits, with the row to write if the limit is exceeded."""
+    """Calls that count towards limits, each with the row to write if the limit is exceeded."""
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
-        """Yield the calls with the keys for finding ids."""
+        """Yield the calls, each with the key for the id of its finding."""
         keys = numbered(identity for identity, _, _ in self.calls)
         return ((key, flagged, row) for key, (_, flagged, row) in zip(keys, self.calls, strict=True))
 
     def numbered_rules(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the broken rules with the keys for finding ids."""
+        """Yield the broken rules, each with the key for the id of its finding."""
         keys = numbered(f"rule {identity}" for identity, _ in self.rules)
         return ((key, row) for key, (_, row) in zip(keys, self.rules, strict=True))
 
 
 def record_of(row: Struct) -> JsonRecord:
-    """Return a row as the record in its line."""
+    """Return a row in the form of the record in its line."""
     return msgspec.to_builtins(row, enc_hook=str)
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Yield each call or broken rule with its number among equal calls or rules of the conversation."""
+    """Yield each call or broken rule with its number among the equal calls or rules in the conversation."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -303,8 +307,8 @@ def numbered(identities: Iterable[str]) -> Iterator[str]:
 def finding_id(trajectory: str, key: str) -> str:
     """Return the id of a finding: a hash of the conversation, the identity, and its number among equal identities.
 
-    Steps are left out, so that a new run keeps its findings if only messages or look-ups moved. Arguments count, so
-    that waiving 150.00 to A does not waive 9,000,000.00 to B.
+    Steps are not part of the hash, so that findings keep their ids if only messages or look-ups moved. Arguments are
+    part of it, so that waiving 150.00 to A does not waive 9,000,000.00 to B.
     """
     return hashlib.blake2b(f"{trajectory}\0{key}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
@@ -315,7 +319,7 @@ def writable(text: str) -> str:
 
 
 def named(row: bytes, trajectory: str, finding: str | None = None) -> bytes:
-    """Return a line: the conversation's name, the finding's id, and the row."""
+    """Return a line that contains the conversation's name, the id of the finding and the row."""
     head = b'{"trajectory":' + encode(trajectory)
     if finding is not None:
         head += b',"finding":' + encode(finding)
@@ -413,7 +417,9 @@ def _sentence(policy: Policy) -> str:
 
 
 def answer_record(answered: Answered) -> JsonRecord:
-    """Return the answer to a predicate at a call: value, source, reason, and quotes with steps."""
+    """Return the answer to a predicate at a call: the value, the source, the reason, and the quotes with their
+    steps.
+    """
     by = "model" if answered.queries else "host"
     steps = sorted({quote.step for quote in answered.quotes})
     told: JsonRecord = {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
@@ -426,7 +432,7 @@ def answer_record(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """Return the row of a plain verdict, which most policies have on most calls."""
+    """Return the row of a plain verdict, which is the verdict of most policies on most calls."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -474,7 +480,7 @@ def _known(pack: Pack, known: KnownFact) -> JsonRecord:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    # The host knows the time of the call, whether or not the pack declares a context.
+    # The host knows the time of the call, regardless of whether the pack declares a context.
     entity = pack.schema.entities.get(fact.entity)
     field = entity.fields.get(fact.field) if entity is not None else None
     return (field.question if field is not None else "") or f"what is {fact}?"
@@ -512,7 +518,7 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
 class SeenDigests:
     """Digests of what a reviewer of a call sees: the conversation up to the call, and one policy with its check.
 
-    Ask in the order of the steps. A `key` prevents guessing of short texts.
+    Request the digests in the order of the steps. A `key` prevents short texts from being guessed.
     """
 
     def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
@@ -536,7 +542,7 @@ def _encoded(data: Any) -> bytes:
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call: those without a verdict, and those of undecided
+    """Return the policies that a reviewer may settle at a call: policies without a verdict, and policies of undecided
     rules.
     """
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]

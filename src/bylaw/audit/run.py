@@ -74,7 +74,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """The text of each policy shown to a reviewer, by the digest of its pack."""
+        """By the digest of the pack: the text of each policy that is shown to a reviewer."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -93,7 +93,8 @@ class Examiner:
     def examine_all(
         self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
     ) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of the files in order: all, or a share (`k` of `n`, by position), or `only` one.
+        """Examine the conversations of the files in order. Examine all of them, a share (`k` of `n`, by position), or
+        `only` one.
 
         A conversation that cannot be judged becomes a `RecordError`, and the next one is judged.
         """
@@ -103,7 +104,9 @@ class Examiner:
         return chain.from_iterable(map(self.examine_source, sources))
 
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of a file or part. `found` is its format, if known."""
+        """Examine the conversations of a file or of a part of a file. `found` is the format of the file, if it is
+        known.
+        """
         file = source.path
         plain = file.name
         name = self._names.get(file, plain)
@@ -127,7 +130,7 @@ class Examiner:
                 yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
 
     def examine(self, trajectory: Trajectory, file: LogFile) -> Examined:
-        """Judge one conversation's calls, count, and make its rows."""
+        """Judge the calls of one conversation, count the results, and create the rows of the conversation."""
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
         writes = self._judged_calls(pack, trajectory)
@@ -140,7 +143,7 @@ class Examiner:
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
-            # A call of an undeclared tool is a finding only if it may have run.
+            # A call of an undeclared tool is a finding only if the call may have run.
             verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
             broken, answered = session.findings(ended=True), list(session.answered)
         outcome = self._outcome(trajectory, session, pack, file)
@@ -181,7 +184,7 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """Return the digest of the text shown to a reviewer of an undecided call, by step and policy."""
+        """Return, by step and policy, the digest of the text that is shown to a reviewer of an undecided call."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
@@ -191,7 +194,8 @@ class Examiner:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
         if cover is not None:
-            # A redacted conversation has no words to compare, so its raw words are hashed with the key.
+            # A redacted conversation contains no words to compare, so the digest of its original words is computed with
+            # the key.
             whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
         digests = SeenDigests(name, whole.events, self._key)
         if pack.digest not in self._sides:
@@ -203,7 +207,7 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return reviewers' answers on a conversation's undecided calls, by step and policy, in words that may be
+        """Return, by step and policy, the reviewers' answers on a conversation's undecided calls, in words that may be
         shown.
         """
         if not self._attested:
@@ -226,7 +230,7 @@ class Examiner:
                 continue
             tool = tools.get(call.tool)
             if tool is not None and (tool.effect != "none" or call.tool in pack.by_tool):
-                # A tool without effect, such as a calculator, does not show that the pack fits the logs.
+                # A tool without effects, such as a calculator, is no evidence that the pack fits the logs.
                 numbers[("known_calls",)] += 1
             if call.tool in pack.by_tool or pack.schema.may_write(call.tool):
                 writes.append(step)
@@ -240,7 +244,7 @@ class Examiner:
         return world if redaction is None else redaction.watch(world)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
-        """Return the agent's name for the counts, without private values."""
+        """Return the name of the agent as used in the counts, without private values."""
         agent = writable(trajectory.agent)
         if cover is not None:
             agent = cover.scrubbed(agent)
@@ -266,7 +270,9 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record a fault of Bylaw's own for `faults.jsonl`, without texts of a conversation with private values."""
+        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, leave
+        out its texts.
+        """
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
         self.counts.faults.append(where | told | {"trace": fault.trace.splitlines()})
@@ -285,7 +291,7 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """The digest of the text shown to a reviewer of an undecided call, by step and policy."""
+    """By step and policy: the digest of the text that is shown to a reviewer of an undecided call."""
 
     def rows(self, cover: "Cover | None") -> Examined:
         """Return the rows of the conversation, with private values covered."""
@@ -322,7 +328,7 @@ class Judged(Struct):
 
 
 def _with_tool(verdict: CallVerdict, tool: str) -> CallVerdict:
-    """Return a verdict under another name of the tool."""
+    """Return a verdict in which the tool has another name."""
     call = verdict.made.call
     if call.tool == tool:
         return verdict
@@ -334,7 +340,9 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return the redaction of each pack that needs one, by digest: for private values or, with a key, all values."""
+    """Return, by digest, the redaction of each pack that needs one. With a key, every value is redacted; otherwise only
+    private values.
+    """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
     hiding = [pack for pack in packs if key is not None or pack.digest in marked]
@@ -347,7 +355,9 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. Conversations leave few cycles, and frequent collection takes 10 % of an audit."""
+    """Collect garbage rarely. Conversations leave few reference cycles, and frequent collection takes 10 % of the time
+    of an audit.
+    """
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(1_000_000, *before[1:])
@@ -386,9 +396,9 @@ class Report(Struct, frozen=True):
 
 
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
-    """Audit every conversation of the files and write `summary.json`, `calls.jsonl` and the rest.
+    """Audit every conversation in the files and write `summary.json`, `calls.jsonl` and the rest.
 
-    Pass `examiner` if the pack is already loaded and the world open.
+    Pass `examiner` if the pack is already loaded and the world is already open.
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
@@ -417,7 +427,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `policies.json`, Bylaw's own faults, and `summary.json`; return the summary."""
+    """Write `policies.json`, the errors in Bylaw's own code, and `summary.json`. Return the summary."""
     summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -430,7 +440,7 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that knows no tool of the logs, because its zeros would look like a clean audit."""
+    """Refuse a pack that declares no tool in the logs, because the resulting zeros would look like a clean audit."""
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -441,7 +451,7 @@ def check_tools(examiner: Examiner) -> None:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Return the first names in alphabetical order, and the number of others."""
+    """Return the first names in alphabetical order, and the number of further names."""
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
@@ -454,9 +464,10 @@ class WorkerError(BylawError):
 
 
 def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
-    """Examine with `request.jobs` workers. Results come in the order of files and conversations and count into `total`.
+    """Examine with `request.jobs` workers. Results come in the order of files and conversations and are counted in
+    `total`.
 
-    Parts wait on disk in the folder `aside`, so memory stays that of one conversation per worker.
+    Parts wait on disk in the folder `aside`, so each worker has only one conversation in memory.
     """
     with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
         targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
@@ -468,7 +479,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 
 def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
-    """Run the workers, each of which writes its part, and return their counts."""
+    """Run the workers and return their counts. Each worker writes its part."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -480,11 +491,11 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             with deaf_to_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except OSError as error:
-            # A worker that ends while the next one starts breaks the shared pool.
+            # If a worker ends while the next one is starting, the shared pool breaks.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
-        # The pool itself forgets workers that were just starting.
+        # The pool itself loses track of workers that are just starting.
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
@@ -497,7 +508,9 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def deaf_to_interrupts() -> Generator[None]:
-    """Make workers that are started inside ignore Ctrl-C. This process ends them, without their tracebacks."""
+    """Make workers that are started inside the `with` block ignore Ctrl-C. This process ends the workers, without their
+    tracebacks.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
 """Reads the findings of one audit from its folder. Every command, page and export uses `Store`.
 
-An audit writes `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote only tables, these files are made
-from them on demand.
+An audit writes `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote only tables, these files are
+created from the tables on demand.
 """
 
 import json
@@ -39,11 +39,11 @@ _EMPTY: JsonRecord = {
     "other_documents": (),
     "not_in_world": (),
 }
-"""The keys that summaries by earlier versions lack."""
+"""The keys that summaries written by earlier versions do not contain."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
-"""How many ids are listed if the given one is ambiguous."""
+"""The number of ids that are listed if the given id is ambiguous."""
 
 
 class _Id(Struct):
@@ -55,7 +55,7 @@ class _Id(Struct):
 
 
 class LogPlace(Struct):
-    """The part of a conversation that leads back to the logs, without its events."""
+    """The part of a conversation that is needed to find it in the logs, without its events."""
 
     trajectory: str
     file: str = ""
@@ -69,7 +69,7 @@ _ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
-    """The files of one audit. Raises `UsageError` if the folder has none."""
+    """The files of one audit. Raises `UsageError` if the folder contains no audit."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,7 +85,7 @@ class Store:
 
     @cached_property
     def summary(self) -> JsonRecord:
-        """`summary.json`, with empty values for what an earlier version did not write."""
+        """`summary.json`. Values that an earlier version did not write are empty."""
         return _EMPTY | self.document("summary.json")
 
     @cached_property
@@ -94,16 +94,16 @@ class Store:
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion of the audit. Older audits do not name it."""
+        """The criterion of the audit. Older audits do not record it."""
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     def document(self, name: str) -> JsonRecord:
-        """Return a whole JSON file as a record; empty without the file."""
+        """Return a whole JSON file as a record. Empty if the file does not exist."""
         file = self.path / name
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
     def file(self, name: str) -> Path:
-        """Return a file of lines, converted from the tables if the audit wrote only tables."""
+        """Return a file of lines. If the audit wrote only tables, the file is converted from the tables."""
         if self.has_lines:
             return self.path / name
         if self._made is None:
@@ -116,14 +116,14 @@ class Store:
         return made
 
     def raw(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file as bytes; none without the file."""
+        """Yield the lines of a file as bytes. Yield nothing if the file does not exist."""
         file = self.file(name)
         if file.is_file():
             with file.open("rb") as lines:
                 yield from lines
 
     def places(self, name: str) -> Iterator[tuple[int, JsonRecord]]:
-        """Yield the records of a file of lines with offsets."""
+        """Yield the records of a file of lines, each with its offset."""
         file, place = self.file(name), 0
         for line in self.raw(name):
             yield place, read_record(line, file)
@@ -140,7 +140,9 @@ class Store:
                 yield read_record(lines.readline(), file)
 
     def findings(self, criterion: Criterion | None = None) -> Iterator[Finding]:
-        """Yield every finding: flagged calls, even refused ones, then broken rules, in order of the lines."""
+        """Yield every finding in the order of the lines: first flagged calls, including refused ones, then broken
+        rules.
+        """
         criterion = criterion or self.criterion
         if not self.has_lines:
             from bylaw.audit.batch.tables import table_findings
@@ -148,7 +150,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Most calls are not flagged. Only flagged calls have an id, whichever criterion flags them.
+            # Most calls are not flagged. Only flagged calls have an id, regardless of the criterion that flags them.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:
@@ -160,7 +162,7 @@ class Store:
         return _decoded(_calls, line, self.path)
 
     def inconclusive(self) -> Iterator[Finding]:
-        """Yield the undecided calls with their undecided policies. These are not findings."""
+        """Yield the undecided calls with their undecided policies. These calls are not findings."""
         criterion = self.criterion
         needle = f'"{criterion}":"inconclusive"'.encode()
         for line in self.raw(CALLS):
@@ -175,13 +177,14 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """Return each conversation's place in the logs, for conversations with findings."""
+        """For each conversation with findings, return the place of the conversation in the logs."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
-        """Return the conversation with this id, or conversation and step of the finding. A prefix is enough.
+        """Return the conversation with this id, or the conversation and the step of the finding with this id. A prefix
+        of the id is enough.
 
-        Raises `UsageError` if there is none, or several.
+        Raises `UsageError` if no id matches, or if several ids match.
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}
@@ -205,24 +208,26 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return a conversation's judged calls by step, and the other steps that broke a rule."""
+        """Return the judged calls of a conversation by step, and the other steps at which a rule was broken."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
             step: int = rule["step"]
-            # A call beyond a limit is known only after the lines of all calls are written.
+            # A call that exceeds a limit is known only after the lines of all calls have been written.
             if step not in calls or "limit" in rule:
                 line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
                 line["rules"].append(rule)
         return dict(sorted(found.items()))
 
     def events(self, trajectory: str) -> list[JsonRecord]:
-        """Return the events of a conversation with findings; empty for any other."""
+        """Return the events of a conversation with findings. Empty for a conversation without findings."""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """Return the place in the logs of a conversation whose id is not unique; empty for any other."""
+        """If the id of a conversation is not unique, return the place of the conversation in the logs. Otherwise return
+        an empty string.
+        """
         if not _REPEATED.search(trajectory):
             return ""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
@@ -237,7 +242,7 @@ class Store:
 
 
 def read_record(data: bytes, file: Path) -> JsonRecord:
-    """Decode a record that an audit wrote. Lone surrogates and invalid UTF-8 survive."""
+    """Decode a record that an audit wrote. Lone surrogates and invalid UTF-8 are preserved."""
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,6 @@
-"""`summary.json` and `policies.json`: an audit's results, and notes on its inputs, the same in all outputs."""
+"""`summary.json` and `policies.json`: the results of an audit, and notes on its inputs. They are the same in all
+outputs.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +30,7 @@ LIMITED = 20
 def summarise(
     shelf: Shelf, counts: Counts, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
-    """Return the summary record. Figures that appear only once are under the audit's criterion."""
+    """Return the summary record. If a figure appears only once, it is computed under the audit's criterion."""
     names = request.names()
     packs, numbers = shelf.packs, counts.numbers
     criterion = request.criterion or packs[-1].criterion
@@ -136,7 +138,7 @@ def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
-    """Return one agent's rates; those by severity under one criterion."""
+    """Return the rates of one agent. The rates by severity are given under one criterion."""
 
     def count(*key: str) -> int:
         return counts.numbers["agent", agent, *key]
@@ -177,7 +179,9 @@ def _by_tool(counts: Counts) -> dict[str, Any]:
 
 
 def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
-    """Return for each policy the calls it applied to, how often it could have denied, and its verdicts."""
+    """Return, for each policy, the number of calls that it applied to, the number that it could have denied, and its
+    verdicts.
+    """
     found: Counter[tuple[str, ...]] = Counter()
     for key, count in counts.numbers.items():
         if key[0] == "policy":
@@ -195,7 +199,9 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return for each look-up the near-miss and uninformed calls without it; by agent and tool under one criterion."""
+    """Return, for each look-up, the near-miss and uninformed calls that lacked it. They are listed by agent and tool,
+    under one criterion.
+    """
     return {
         name: {
             **{each: counts.numbers["lookup", name, each] for each in ("strict", "determined")},
@@ -232,7 +238,9 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """Return the calls under each limit across conversations: how many exceeded it, and how many are undecided."""
+    """Return, for each limit across conversations, the number of calls that exceeded it and the number of undecided
+    calls.
+    """
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):
@@ -264,7 +272,7 @@ def _changed(counts: Counts) -> list[dict[str, Any]]:
 
 
 def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
-    """Return policies that flag something here and that a shield does not enforce."""
+    """Return the policies that flag something in this audit but that a shield does not enforce."""
     checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
     flagged = {key[1] for key in counts.numbers if key[0] == "policy" and FLAGGED & {*key[2:4]}}
     broken = {name for name in counts.names("rule") if counts.numbers["rule", name, "broken"]}
@@ -274,7 +282,8 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     """Return `policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
 
-    A pack with variants lists those that judged conversations. A shared policy cites each variant's document.
+    For a pack with variants, the variants that judged conversations are listed. A policy that variants share cites the
+    document of each variant.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
@@ -298,7 +307,7 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
 
 
 def _citation(cited: Citation) -> dict[str, Any]:
-    """Return a cited sentence with its place, and other places with the same meaning."""
+    """Return a cited sentence with its location, and with other locations that have the same meaning."""
 
     def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
         return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
@@ -308,7 +317,7 @@ def _citation(cited: Citation) -> dict[str, Any]:
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
-    """Return the packs that judged conversations; all packs without conversations."""
+    """Return the packs that judged conversations. If there were no conversations, return all packs."""
     return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
@@ -323,7 +332,7 @@ _MOST = 8
 
 
 def limits(summary: JsonRecord) -> Iterator[str]:
-    """Yield everything that limits an audit: its sources of truth, the notes, and what it did not read."""
+    """Yield everything that limits what an audit shows: its sources of truth, the notes, and what it did not read."""
     if summary["world"] == "snapshot":
         yield "Ground truth: the database, replayed after each write."
     if worlds := summary["worlds"]:
@@ -343,7 +352,7 @@ def _listed(names: list[str]) -> str:
 
 
 def notes(summary: JsonRecord) -> list[str]:
-    """Return notes on an audit's inputs, with what to do."""
+    """Return notes on the inputs of an audit. Each note states what to do."""
     told: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:
@@ -430,7 +439,7 @@ def notes(summary: JsonRecord) -> list[str]:
 
 
 def _settling(summary: JsonRecord) -> list[str]:
-    """Return notes on the answers of models and reviewers, and how to decide the rest."""
+    """Return notes on the answers of models and reviewers, and on how to settle the remaining calls."""
     told: list[str] = []
     for name, row in summary["answered"].items():
         left = f", undecided {row['open']:,} times" if row["open"] else ""
@@ -447,7 +456,7 @@ def _settling(summary: JsonRecord) -> list[str]:
 
 
 def _lacking(lookup: JsonRecord) -> str:
-    """Return how many results of a look-up were usable, and how to fix the rest."""
+    """Return how many results of a look-up were usable, and how to fix the other results."""
     counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
     shown = f", {lookup['shown']:,} used by the pack" if lookup["shown"] is not None else ""
     return f"{lookup['tool']}: {lookup['results']:,} results, {counts}{shown}. {'; '.join(lookup['cures'])}."

@@ -18,7 +18,7 @@ _KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """A file of waivers has errors, listed in `faults` with places."""
+    """Raised if a file of waivers contains errors. `faults` lists the errors with their places."""
 
     code = "BY601"
 
@@ -28,7 +28,7 @@ class WaiverError(BylawError):
 
 
 class Waiver(Struct, frozen=True):
-    """A waiver of one finding, or of a policy's findings in some calls."""
+    """A waiver of one finding, or of the findings of a policy in some calls."""
 
     place: str
     owner: str
@@ -60,7 +60,7 @@ class Waiver(Struct, frozen=True):
 
 
 class Waivers:
-    """The waivers in force on a day. Expired ones are listed separately and waive nothing."""
+    """The waivers that are in force on a certain day. Expired waivers are listed separately and have no effect."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every, self._today = tuple(waivers), today
@@ -86,17 +86,19 @@ class Waivers:
 
     @property
     def unused(self) -> tuple[Waiver, ...]:
-        """The waivers in force without a finding."""
+        """The waivers in force that match no finding."""
         return tuple(waiver for waiver in self.in_force if waiver not in self._used)
 
     def without_words(self, pseudonym: Callable[[str], str]) -> "Waivers":
-        """Return the waivers for a redacted audit: without reasons, and with pseudonyms for the owners."""
+        """Return the waivers in the form used in a redacted audit: without reasons, and with pseudonyms for the
+        owners.
+        """
         every = (replace(each, owner=pseudonym(each.owner), reason="") for each in (*self.in_force, *self.expired))
         return Waivers(every, today=self._today)
 
 
 def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
-    """Return the waivers of a file. Raises WaiverError with every error."""
+    """Return the waivers in a file. Raises WaiverError, which lists every error in the file."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     source = read_yaml_file(path, file=str(path))

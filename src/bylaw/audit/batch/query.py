@@ -28,7 +28,7 @@ class ReadyQuery(Struct, frozen=True):
 
     @property
     def needs_base(self) -> bool:
-        """Whether the query compares with an earlier audit."""
+        """Whether the query makes a comparison with an earlier audit."""
         return "base." in self.text
 
 
@@ -39,7 +39,7 @@ def ready_queries() -> dict[str, ReadyQuery]:
 
 
 class Tables:
-    """The tables of an audit, and of an earlier one for comparison, open for queries."""
+    """The tables of an audit, and of an earlier audit for comparison, open for queries."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()
@@ -84,7 +84,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: the table's columns, and short names for the audit's criterion.
+    """Return the columns of a view: the columns of the table, and short names for the columns of the audit's criterion.
 
     Columns that an earlier version of Bylaw did not write are null.
     """
@@ -93,7 +93,7 @@ def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
         case "conversations":
             violated = "violated" if criterion == "determined" else "violated_strict"
             has = f"list_contains({criterion}, 'violation')"
-            # A near-miss counts if the outcome was good or, without an outcome, if nothing was violated.
+            # A near-miss counts if the outcome was good or, if the outcome is unknown, if nothing was violated.
             return (
                 f"{listed}, {has} AS violation,"
                 f" list_contains({criterion}, 'near_miss') AND coalesce(outcome, NOT {has}) AS near_miss,"

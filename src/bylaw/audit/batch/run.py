@@ -1,6 +1,7 @@
 """An audit in shards: split the logs, let an engine judge the parts, and combine them. Start at `audit_in_shards`.
 
-The same command resumes a killed run and reuses existing parts. Engines run the workers: local processes, or Ray.
+Running the same command again resumes a run that was killed and reuses the existing parts. An engine runs the workers,
+either as local processes or with Ray.
 """
 
 import hashlib
@@ -43,15 +44,15 @@ from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
 
 TRIES = 3
-"""How often a shard is tried before it is set aside."""
+"""The number of times that a shard is tried before it is set aside."""
 _STARTS = 3
-"""How many workers in a row may be lost while they start."""
+"""The number of workers that may be lost in a row while they start."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
 """Errors that would affect every other shard too."""
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a shard: the number of conversations, or why it was set aside."""
+    """The result of a shard: the number of conversations, or the reason why the shard was set aside."""
 
     shard: Shard
     conversations: int = 0
@@ -59,7 +60,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs `Judge.judge` on every shard, and tries a shard again if its worker is lost."""
+    """Runs `Judge.judge` on every shard. If the worker of a shard is lost, the shard is tried again."""
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         """Judge the shards, in any order."""
@@ -67,11 +68,11 @@ class Engine(Protocol):
 
 
 class Lost(Exception):
-    """A worker ended. The message says how."""
+    """Raised if a worker has ended. The message states how it ended."""
 
 
 class LocalEngine:
-    """Worker processes of this machine, one per job. A lost worker is replaced."""
+    """Worker processes on this machine, one for each job. A lost worker is replaced."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -84,7 +85,7 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """The busy workers by their next answer, each with its shard, or None while it loads the pack."""
+        """The busy workers, by their next answer. Each has its shard, or None while it loads the pack."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -128,7 +129,7 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: the number of conversations judged, or an error. A final error affects every shard."""
+    """The answer of a worker: the number of conversations judged, or an error. A final error affects every shard."""
 
     conversations: int = 0
     why: str = ""
@@ -136,7 +137,7 @@ class Answer(Struct, frozen=True):
 
 
 class RayWorker:
-    """Judges shards in a worker, with the pack and the world loaded once."""
+    """Judges shards in a worker that has loaded the pack and the world once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -162,7 +163,9 @@ class RayWorker:
 
 
 class _Process:
-    """A pool of one process. In a larger pool, one lost worker breaks all, and its shard is unknown."""
+    """A pool of one process. If a worker of a larger pool is lost, the whole pool breaks, and it is unknown which shard
+    the worker had.
+    """
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
@@ -222,7 +225,7 @@ def _judge(shard: Shard) -> Answer:
 
 
 class RayEngine(LocalEngine):
-    """Actors of a Ray cluster (extra `ray`)."""
+    """Actors of a Ray cluster. Requires the extra `ray`."""
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
         super().__init__(jobs)
@@ -280,8 +283,9 @@ class _Actor:
 
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
-        # Under `uv run`, Ray would start each worker by `uv run` in a copy of the current folder. These workers run on
-        # the driver's machine and need its environment. Ray reads this variable once, when it is imported.
+        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. But these workers
+        # run on the driver's machine and need the driver's environment. Ray reads this variable once, when it is
+        # imported.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
@@ -306,7 +310,7 @@ class Advance(Struct, frozen=True):
     conversations: int
     """Conversations judged in this run."""
     done: int
-    """Bytes of the logs judged by this run or before."""
+    """Bytes of the logs that were judged by this run or by earlier runs."""
     own: int
     """Bytes judged by this run."""
     total: int
@@ -340,7 +344,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Resume the run in this folder, or start again if its pack, world, code or options differ."""
+    """Resume the run in this folder. If its pack, world, code or options differ, start again."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -358,7 +362,9 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Return a digest of the settings that parts must share to be combined. Each shard's key identifies its log."""
+    """Return a digest of the settings that must be equal in all parts that are combined. The key of a shard identifies
+    its log.
+    """
     request = job.request
     held = [request.world, request.document, request.tasks]
     record = [
@@ -380,12 +386,14 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """Return the digest of the running code. It is read once, because later edits do not run."""
+    """Return the digest of the running code. It is computed only once, because code that is edited later does not
+    run.
+    """
     return code_digest(Path(bylaw.__file__).parent)
 
 
 def code_digest(package: Path) -> str:
-    """Return the digest of a package's code, which may differ between checkouts of one version."""
+    """Return the digest of a package's code. Two checkouts of the same version may contain different code."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
@@ -396,7 +404,7 @@ def code_digest(package: Path) -> str:
 def judged(
     job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
 ) -> tuple[list[Shard], dict[str, str]]:
-    """Return all shards in order, and why some were set aside."""
+    """Return all shards in order, and the reasons why some shards were set aside."""
     request = job.request
     names = request.names()
     sources = [request.source(file) for file in request.files]
@@ -432,8 +440,8 @@ def judged(
 def read_parts(
     job: Job, shards: list[Shard], aside: dict[str, str]
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
-    """Yield each shard with its part's entry, or None, and the faults of its logs. The worker redacts faults of skipped
-    records.
+    """Yield each shard with the entry of its part, or None, and the errors in its logs. The worker redacts errors about
+    skipped records.
     """
     pseudonyms = job.request.pseudonyms
     for shard in shards:

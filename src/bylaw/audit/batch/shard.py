@@ -1,8 +1,9 @@
-"""Shards: files, or parts of files with whole conversations, and the part of the output from judging one.
+"""Shards: files, or parts of files with whole conversations, and the part of the output that results from judging one
+shard.
 
 The cuts depend only on a file's bytes and the requested size, so that a resumed run finds the same shards. A file that
 cannot be cut safely is one shard. A shard's part consists of files of rows and an entry that completes them. Either all
-of them exist or none.
+of these files exist, or none of them does.
 """
 
 import hashlib
@@ -37,7 +38,7 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
 
 
 class Shard(Struct, frozen=True):
-    """A file or part of one, with the key of its result."""
+    """A file or a part of a file, with the key of its result."""
 
     number: int
     """The position among all shards."""
@@ -52,7 +53,7 @@ class Shard(Struct, frozen=True):
     """The part; None for a whole file."""
 
     def place(self, file: LogFile) -> str:
-        """Return the place of the shard for messages."""
+        """Return the location of the shard, for use in messages."""
         if self.span is None:
             return str(file)
         unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
@@ -60,7 +61,7 @@ class Shard(Struct, frozen=True):
 
 
 def cut(sources: Sequence[Source], size: int, names: Sequence[str]) -> Iterator[Shard]:
-    """Yield the shards of all files in order. `names` are the files' names in the output."""
+    """Yield the shards of all files in order. `names` contains the names of the files in the output."""
     number = 0
     for place, source in enumerate(sources):
         stamp = (*stamp_of(source.path), names[place])
@@ -111,7 +112,7 @@ def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span
 
 
 def _lines(source: Source, size: int) -> Iterator[Span]:
-    """Yield spans of whole lines with at least `size` bytes."""
+    """Yield spans of whole lines. Each span has at least `size` bytes."""
     start, line, index = 0, 1, 0
     with source.open() as stream:
         end = stream.seek(0, 2)
@@ -120,7 +121,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             yield Span(start, stop, line, index)
             if stop == end:
                 return
-            # As the reader counts: a blank line is not a record, and a line may have several records.
+            # Count like the reader: a blank line is not a record, and a line may contain several records.
             lines, records = count_records(replace(source, span=Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
 
@@ -135,7 +136,9 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Return spans of whole members of a JSON list; None if the file is no valid list and must be read whole."""
+    """Return spans of whole members of a JSON list. None if the file is not a valid list and must be read as a
+    whole.
+    """
     found: list[Span] = []
     members = _member_ends(source)
     start = index = count = 0
@@ -155,7 +158,9 @@ def _members(source: Source, size: int) -> list[Span] | None:
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """Yield start and end of every member of a list; `(-1, -1)` for anything that a valid list cannot contain."""
+    """Yield the start and the end of every member of a list. Yield `(-1, -1)` for content that a valid list cannot
+    contain.
+    """
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
@@ -190,7 +195,7 @@ def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
                 yield -1, -1
                 return
             free = token.end()
-        # Bytes between strings and brackets inside a member are not needed.
+        # Bytes inside a member that are outside strings and brackets are not needed.
         tail = data.find(b'"', free)
         kept = free if depth < 2 else tail if tail >= 0 else len(data)
         base, rest = base + kept, data[kept:]
@@ -203,11 +208,11 @@ def _is_space(data: bytes, *, is_start: bool) -> bool:
 
 
 HELD = 2000
-"""How many conversations are in memory before their rows are written. This limits a worker's memory."""
+"""The number of conversations in memory before their rows are written. This limits the memory of a worker."""
 ENTRY = "entry.json"
 COUNTS = "counts"
 EXAMINED = "examined.pickle"
-"""The conversations for files of lines, which the driver writes like the small audit."""
+"""The conversations for files of lines. The driver writes these files in the same way as an audit without shards."""
 
 
 class Job(Struct, frozen=True):
@@ -217,7 +222,7 @@ class Job(Struct, frozen=True):
     parts: Path
     """The folder for the parts."""
     has_lines: bool = False
-    """Whether files of lines are written too."""
+    """Whether files of lines are also written."""
 
     def part(self, shard: Shard) -> Path:
         """Return the folder of a shard's part."""
@@ -225,7 +230,7 @@ class Job(Struct, frozen=True):
 
 
 class Judge:
-    """Judges one shard after another, with the pack and the world loaded once."""
+    """Judges one shard after another. The pack and the world are loaded once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -236,7 +241,7 @@ class Judge:
     def judge(self, shard: Shard) -> int:
         """Judge a shard, write its part, and return the number of conversations.
 
-        A failure before the last rename leaves nothing that a later run would take for a part.
+        A failure before the last rename leaves nothing that a later run could mistake for a part.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -247,7 +252,8 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker, perhaps of a killed driver, was first. Its part is the same.
+                # Another worker, perhaps of a driver that was killed, has already written the part. Its part is
+                # identical.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -259,7 +265,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts of the shard. For nightly runs, the examiner counts one conversation at a time."""
+        """The counts of the shard. For nightly runs, the examiner counts each conversation separately."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0
@@ -294,7 +300,8 @@ class Judge:
                 if len(rows) >= HELD:
                     write()
             if request.adds:
-                # Counts without a conversation, such as Bylaw's own faults, are added to the last one.
+                # Counts that belong to no conversation, such as errors in Bylaw's own code, are added to the last
+                # conversation.
                 counted.append((max(count - 1, 0), examiner.counts.record()))
                 whole.add(counted[-1][1])
             write()
@@ -332,7 +339,7 @@ def counts_schema() -> Any:
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
-    """Return the entry of a part; None without a complete part."""
+    """Return the entry of a part; None if the part is not complete."""
     try:
         return json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """The Parquet tables of an audit: their columns, how they are written and read, and how nightly runs change them.
 
-docs/reference/tables.md describes the columns. A shard's part has the same tables with one more column.
+docs/reference/tables.md describes the columns. The part of a shard has the same tables, with one additional column.
 """
 
 import heapq
@@ -43,9 +43,11 @@ from bylaw.trace import Identities
 from bylaw.trace.recorded_value import utc
 
 PARTITIONED = ("day",)
-"""The folders of a table. Further folders by agent would make thousands of small files."""
+"""The columns by which a table is split into folders. Splitting by agent as well would create thousands of small
+files.
+"""
 KEY = "_key"
-"""A column of parts only: the key of a finding's id, in case its conversation is renamed."""
+"""A column that only parts have. It contains the key of a finding's id, in case the conversation is renamed."""
 BATCH = 1 << 14
 """The number of rows read at a time."""
 GROUP = 1 << 16
@@ -55,7 +57,7 @@ FILE = 1 << 22
 OPEN = 200
 """The maximum number of open files."""
 MERGED = 512
-"""The number of rows held per file while files are merged into lines. Many are open at once."""
+"""The number of rows in memory per file while files are merged into lines. Many files are open at the same time."""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -101,14 +103,14 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
     | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
 }
-"""Each table's columns in order, with kinds."""
+"""The columns of each table in order, with their kinds."""
 _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
 }
-"""The members of a list of policies."""
+"""The members of each entry in a list of policies."""
 _UNIQUE = ("conversation", "ordinal", "position", "finding", "record")
-"""Columns whose values rarely repeat. A dictionary would double the size of their files."""
+"""Columns whose values rarely repeat. With a dictionary, the files of these columns would be twice as large."""
 
 
 def _leaves(column: str, kind: str) -> list[str]:
@@ -150,7 +152,7 @@ def arrow_schema(table: str, *, in_part: bool = False) -> Any:
 def _arrow_type(kind: str) -> Any:
     """Return the Arrow type of a kind of column. Words, which are few and frequent, are dictionary-coded.
 
-    Inside lists they are strings to Arrow and coded only by Parquet, because pyarrow cannot read a file whose row
+    Inside lists, words are strings to Arrow and are coded only by Parquet, because pyarrow cannot read a file whose row
     groups have different dictionaries inside lists.
     """
     pa = arrow()
@@ -182,16 +184,16 @@ _rules = msgspec.json.Decoder(RuleRow)
 class Rows:
     """The rows of conversations, collected until they are written.
 
-    They are made from the lines of `calls.jsonl`, so they hide the same values.
+    The rows are created from the lines of `calls.jsonl`, so they hide the same values as these lines.
     """
 
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
-        """Severities by policy, which a broken rule's row lacks."""
+        """Severities by policy. The row of a broken rule does not contain the severity."""
         self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
 
     def __len__(self) -> int:
-        """The number of conversations held."""
+        """Return the number of conversations that are held in memory."""
         return len(self._rows["conversations"])
 
     def take(self, *, in_part: bool = True) -> Iterator[tuple[str, Any]]:
@@ -202,7 +204,7 @@ class Rows:
                 self._rows[name] = []
 
     def add(self, part: Examined, ordinal: int) -> None:
-        """Add one conversation under its name in the log."""
+        """Add one conversation with its name in the log."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -269,7 +271,7 @@ class Rows:
 
 
 def _settled(call: CallRow) -> JsonRecord:
-    """Return who settled what code left undecided, and why: a reviewer, or else a model."""
+    """Return who settled what code left undecided, and the reason. A reviewer takes precedence over a model."""
     answers = [each for each in call.answered or () if each["value"] is not None and each["by"] != "host"]
     last = max(answers, key=lambda each: each["by"] == "person", default=None)
     return {"settled_by": last["by"], "settled_because": last.get("because")} if last is not None else {}
@@ -285,13 +287,15 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 class PlacedPart(Struct, frozen=True):
-    """A shard's part, with its place in the whole."""
+    """The part of a shard, with the position of the part in the whole."""
 
     folder: Path
     first: int
     """The number of conversations before the part."""
     renamed: dict[int, str] = {}
-    """New names of conversations, by position in the part, for names that earlier conversations have."""
+    """New names of conversations, by position in the part. A conversation gets a new name if an earlier one has the
+    same name.
+    """
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield the rows of a table in the part."""
@@ -330,7 +334,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """Yield the parts in order, with a unique name for every conversation, as in an audit without shards."""
+    """Yield the parts in order. Every conversation has a unique name, as in an audit without shards."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -343,7 +347,8 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
 def write_table(
     table: str, parts: Sequence[PlacedPart], target: Path, *, name: str = "part", without: Any = None
 ) -> int:
-    """Write one table and return its number of rows. A table without rows is one empty file, so that it can be opened.
+    """Write one table and return its number of rows. A table without rows is written as one empty file, so that the
+    table can be opened.
 
     File names begin with `name`. Rows whose ordinal is in the Arrow array `without` are left out.
     """
@@ -367,7 +372,7 @@ def write_table(
 
 
 def between(ordinals: Any, first: int, end: int) -> Any:
-    """Return the ordinals from `first` to `end - 1` of a sorted Arrow array, without copying."""
+    """Return the ordinals from `first` to `end - 1` in a sorted Arrow array, without copying them."""
 
     def place(wanted: int) -> int:
         return bisect_left(range(len(ordinals)), wanted, key=lambda at: ordinals[at].as_py())
@@ -377,12 +382,12 @@ def between(ordinals: Any, first: int, end: int) -> Any:
 
 
 def leave_out(rows: Any, ordinals: Any) -> Any:
-    """Drop the rows with the given ordinals, a sorted Arrow array."""
+    """Drop the rows with the given ordinals, which are a sorted Arrow array."""
     pc = arrow("compute")
     if not rows.num_rows or not len(ordinals):
         return rows
     held = pc.min_max(rows.column("ordinal")).as_py()
-    # Test only ordinals that may occur here, because testing all would cost their number for every batch.
+    # Test only the ordinals that may occur here. Testing all ordinals for every batch would be slow.
     gone = between(ordinals, held["min"], held["max"] + 1)
     if not len(gone):
         return rows
@@ -390,13 +395,13 @@ def leave_out(rows: Any, ordinals: Any) -> Any:
     ends = [*pc.indices_nonzero(left).to_pylist(), rows.num_rows]
     if len(ends) > rows.num_rows // 100:
         return rows.filter(pc.invert(left))
-    # Slices share memory. A filter copies lists, which is slow.
+    # Slices share memory. A filter would copy lists, which is slow.
     starts = [0, *(end + 1 for end in ends)]
     return arrow().concat_tables([rows.slice(start, end - start) for start, end in zip(starts, ends, strict=False)])
 
 
 def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str = "part") -> None:
-    """Write the files of a table, with its rows in the given order."""
+    """Write the files of a table. The rows are in the given order."""
     pa, ds = arrow(), arrow("dataset")
     ds.write_dataset(
         pa.RecordBatchReader.from_batches(schema, rows),
@@ -415,7 +420,7 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str =
 
 
 def write_schema(folder: Path, criterion: str) -> None:
-    """Write `schema.json`: the tables in a folder, with columns and numbers of rows."""
+    """Write `schema.json`, which lists the tables in a folder with their columns and numbers of rows."""
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
@@ -424,7 +429,7 @@ def write_schema(folder: Path, criterion: str) -> None:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Yield every finding in an audit's tables, by one criterion, in no particular order."""
+    """Yield every finding in the tables of an audit under one criterion, in no particular order."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -442,7 +447,7 @@ def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
 
 
 def write_lines_of(out: Path, target: Path) -> None:
-    """Write a file of lines from the table of its name, in the order of the logs."""
+    """Write a file of lines from the table with the same name, in the order of the logs."""
     files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
     with target.open("wb", BUFFER) as lines:
         # Every file is in the order of the logs.
@@ -451,7 +456,7 @@ def write_lines_of(out: Path, target: Path) -> None:
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """Yield the sort key (ordinal, file, row) and the parts of each line."""
+    """Yield, for each line, the sort key (ordinal, file, row) and the parts of the line."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}
@@ -482,12 +487,12 @@ def _plain_line(row: JsonRecord) -> bytes:
 
 
 FILES = 8
-"""How many files of one day may exist. With more, the newest become one."""
+"""The number of files that may exist for one day. If there are more, the newest are combined into one."""
 _DAY = "day="
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array). Write no file if no row is left.
+    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array). If no row is left, write no file.
 
     A file without such rows is hard-linked.
     """
@@ -523,7 +528,7 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
 
 
 def is_before(folder: str, first: date) -> bool:
-    """Whether a day's folder is before another day. Conversations without times have no day."""
+    """Whether the folder of a day is before another day. Conversations that have no time have no day."""
     try:
         return date.fromisoformat(folder.removeprefix(_DAY)) < first
     except ValueError:
@@ -533,19 +538,19 @@ def is_before(folder: str, first: date) -> bool:
 def compact(folder: Path, *, name: str) -> None:
     """Combine the newest files of a day into one, called `name`, if there are many.
 
-    A file stays if it has more rows than all newer ones together. So a row is rewritten only a few times over many
-    nights.
+    A file remains if it has more rows than all newer files together. A row is therefore rewritten only a few times over
+    many nights.
     """
     parquet = arrow("parquet")
     held = [(parquet.read_metadata(file), file) for file in folder.glob("*.parquet")]
     if len(held) <= FILES:
         return
-    # Later runs have larger ordinals, and every file is in their order.
+    # Later runs have larger ordinals, and the rows of every file are in the order of their ordinals.
     held.sort(key=lambda each: _ordinals(each[0])[0])
     found: list[Path] = []
     rows, schema = 0, parquet.read_schema(held[-1][1])
     for metadata, file in reversed(held):
-        # A file with fewer columns, from an earlier version of Bylaw, stays.
+        # A file from an earlier version of Bylaw, which has fewer columns, remains.
         if (len(found) > 1 and metadata.num_rows > rows) or not parquet.read_schema(file).equals(schema):
             break
         found.insert(0, file)

@@ -1,7 +1,7 @@
-"""Nightly runs add to an earlier output and read only new or changed logs. Start at `update`.
+"""Nightly runs, which read only new or changed logs and add to an earlier output. Start at `update`.
 
-Conversations are identified by id. A later one replaces an earlier one with the same id. The state is in the folder of
-the tables, so that one rename replaces both.
+Conversations are identified by id. A later conversation replaces an earlier one with the same id. The state is stored
+in the folder of the tables, so that a single rename replaces both the state and the tables.
 """
 
 import hashlib
@@ -47,17 +47,19 @@ _NEXT, _BEFORE = ".tables-next", ".tables-before"
 
 
 class HeldLog(Struct):
-    """A log with conversations in the tables."""
+    """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """Size and mark of the file when it was read; None if a part was set aside and the file must be read again."""
+    """The size and mark of the file when it was read. None if a part was set aside, so that the file must be read
+    again.
+    """
     first: int
     end: int
-    """The end of the ordinals. Its conversations have `first` to `end - 1`."""
+    """The end of the ordinals. The conversations of the log have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
-    """Unreadable records: message, place, hint."""
+    """Unreadable records, each with its message, place and hint."""
     over: list[str] = []
-    """The logs whose conversations this log's replaced."""
+    """The logs whose conversations were replaced by conversations of this log."""
 
 
 class Night(Struct):
@@ -70,13 +72,13 @@ class Night(Struct):
     end: int
     """The end of the ordinals, which are `first` to `end - 1`."""
     conversations: int
-    """The number of conversations that have not been replaced since."""
+    """The number of conversations that have not been replaced since the run."""
     counts: dict[str, Any]
     """The counts of these conversations."""
 
 
 class State(Struct):
-    """The input of the next run."""
+    """The state that the next run needs."""
 
     schema: str
     mark: str
@@ -98,8 +100,8 @@ class State(Struct):
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the logs to read again together with the changed ones, in order.
 
-        A log is needed again if a changed log replaced its conversations. Any other log that replaced them is needed
-        too, because its conversations must stay the later ones.
+        A log is read again if a changed log had replaced some of its conversations. Any other log that had replaced
+        some of them is read again too, because its conversations must remain the later ones.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -113,7 +115,9 @@ class State(Struct):
         return sorted(found, key=lambda name: self.files[name].first)
 
     def forget(self, earliest: date, given: Container[str]) -> None:
-        """Drop runs before a day without remaining conversations, and their logs unless they are still given."""
+        """Drop the runs before a day that have no remaining conversations. Also drop their logs, unless the logs are
+        still given.
+        """
         empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
         for name, log in list(self.files.items()):
             if name not in given and any(night.first <= log.first <= log.end <= night.end for night in empty):
@@ -123,14 +127,14 @@ class State(Struct):
         self.nights = [night for night in self.nights if night not in empty]
 
     def begin_night(self, conversations: int, end: int, counts: dict[str, Any]) -> None:
-        """Add a run that ends with an ordinal."""
+        """Add a run whose ordinals end at `end`."""
         number = self.nights[-1].number + 1 if self.nights else 1
         date = datetime.now(UTC).date().isoformat()
         self.nights.append(Night(number, date, __version__, self.next, end, conversations, counts))
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
-    """Return the state of an output; a new one if there is none."""
+    """Return the state of an output, or a new state if the output has none."""
     mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
@@ -163,8 +167,8 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """Return a digest of the pack and the options of all rows. The world is left out, because it may change every
-    night.
+    """Return a digest of the pack and of the options that apply to all rows. The world is left out, because it may
+    change every night.
     """
     record = [
         TABLES_SCHEMA,
@@ -177,7 +181,9 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace tables and state. If this is killed, `recover` finds either the earlier or the later files complete."""
+    """Replace tables and state. If the process is killed, `recover` finds either the earlier or the later files
+    complete.
+    """
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -200,17 +206,17 @@ class Added(Struct, frozen=True):
     read: int
     """Logs that were read."""
     known: int
-    """Unchanged logs, which were not read."""
+    """Unchanged logs. They were not read."""
     conversations: int
     """Conversations in the logs that were read."""
     replaced: int
     """Conversations that were replaced."""
     removed: int
-    """Conversations that are in no log any more."""
+    """Conversations that are no longer in any log."""
     expired: int
     """Conversations older than the days to keep."""
     held: int
-    """Conversations in the tables now."""
+    """Conversations that the tables contain now."""
 
 
 def update(
@@ -222,8 +228,8 @@ def update(
     progress: Callable[[Advance], None] | None = None,
     keep_days: int | None = None,
 ) -> Added:
-    """Audit new conversations in the logs and add them to the tables in `out`. With `keep_days`, remove earlier
-    days.
+    """Audit new conversations in the logs and add them to the tables in `out`. With `keep_days`, remove all days before
+    those.
     """
     arrow()
     if request.answers is not None:
@@ -259,7 +265,7 @@ def update(
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
-    """Return the unchanged logs to read again, with stamps, and faults for those that are gone."""
+    """Return the unchanged logs to read again, with their stamps. Also return errors for those that no longer exist."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
@@ -271,7 +277,8 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
                     "is missing, so it is unknown which conversations of other logs it replaced", place=name, hint=hint
                 )
             )
-    # Logs that a missing log had replaced must not be read again, or they would replace its conversations.
+    # Logs whose conversations a missing log had replaced must not be read again. Otherwise they would replace the
+    # conversations of the missing log.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -279,7 +286,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
 
 
 class _Addition:
-    """The parts of a run, each with the ordinals of its conversations."""
+    """The parts of a run, each with the ordinals of the conversations in it."""
 
     def __init__(self, job: Job, shards: list[Shard], aside: dict[str, str], state: State) -> None:
         self.state = state
@@ -306,13 +313,13 @@ class _Addition:
         for name, held in list(self.logs.items()):
             before = state.files.get(name)
             if before is not None and held.stamp is None and held.first == held.end:
-                # The log is unreadable now. Keep its earlier conversations until it can be read.
+                # The log cannot be read now. Keep its earlier conversations until it can be read again.
                 before.stamp, before.faults = None, held.faults
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Return the ids and ordinals of own conversations that replace earlier ones, and of earlier conversations in
-        logs that were read again.
+        """Return the ids and ordinals of this run's conversations that replace earlier ones, and of earlier
+        conversations in logs that were read again.
         """
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
@@ -334,7 +341,7 @@ class _Addition:
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
     def expired(self, tables: Path, earliest: date) -> Any:
-        """Return the ordinals of earlier and own conversations before the `earliest` day."""
+        """Return the ordinals of conversations, both earlier ones and those of this run, before the `earliest` day."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("ordinal", pa.int64())])
         days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
@@ -347,12 +354,12 @@ class _Addition:
         return pa.concat_tables(found)
 
     def note_over(self, replaced: Any) -> None:
-        """Record which logs each log replaced. If it changes, they are read again."""
+        """Record, for each log, the logs whose conversations it replaced. If it changes, those logs are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
         def log_of(ordinal: int) -> str:
-            """Return the log with this conversation; empty if that log was read again."""
+            """Return the log that contains this conversation; empty if that log was read again."""
             place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
             return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
@@ -372,7 +379,8 @@ def _merge(
 ) -> tuple[int, int, int]:
     """Write the tables: link unchanged files and add the files of this run.
 
-    Conversations before the `earliest` day are left out. Return how many were replaced, removed and expired.
+    Conversations before the `earliest` day are left out. Return the numbers of conversations that were replaced,
+    removed and expired.
     """
     pa, pc = arrow(), arrow("compute")
     state, before = addition.state, out / FOLDER
@@ -404,7 +412,7 @@ def _merge(
     check_tools(_counted(state, examiner))
     (made / STATE / "state.json").write_bytes(msgspec.json.encode(state))
     write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)
-    # New files must be on disk before they replace the earlier ones.
+    # New files must be on disk before they replace the earlier files.
     for path in (*made.rglob("*"), made):
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
@@ -426,7 +434,7 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
         gone = between(dropped, night.first, night.end)
         name = f"counts-{night.number:05}.parquet"
         file, target = before / name, made / name
-        # A run without remaining conversations has no file.
+        # A run that has no remaining conversations has no file.
         if file.is_file():
             keep_rows(file, gone, target=target)
         if len(gone):
@@ -464,11 +472,13 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return the counts of a run without some conversations. `left` has the counts of these."""
+    """Return the counts of a run without some of its conversations. `left` contains the counts of these
+    conversations.
+    """
     pc = arrow("compute")
     _sum(examiner, [counts])
     for column in gone:
-        # Many conversations have the same counts, so each text is read once.
+        # Many conversations have the same counts, so each distinct text is parsed only once.
         for alike in pc.value_counts(column).to_pylist():
             examiner.counts.remove(json.loads(alike["values"]), alike["counts"])
     times: list[float] = []
@@ -482,7 +492,7 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of counts, which also replaces the examiner's."""
+    """Return the sum of the counts. The sum also replaces the counts of the examiner."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)

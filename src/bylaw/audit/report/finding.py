@@ -22,17 +22,17 @@ from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
-"""Used instead of a verdict for a broken rule, which cannot be a near-miss."""
+"""Used in place of a verdict for a broken rule. A broken rule cannot be a near-miss."""
 LACKING = ("near_miss", "uninformed")
-"""Verdicts on calls that lacked a look-up."""
+"""Verdicts on calls for which a look-up was missing."""
 
 LISTED = 20_000
-"""The maximum number of findings on a page. The others are counted and stay in the folder's files."""
+"""The maximum number of findings on a page. Further findings are counted, and they are in the files of the folder."""
 
 SOUGHT = 11
 """In a row of the list, the index of the searched text."""
 CANDIDATES = 60
-"""How many findings per rank are candidates for the opening drawing."""
+"""The number of findings per rank that are candidates for the opening drawing."""
 _OF_GUARDS = (None, "not_looked_up", "denied")
 """Reasons for a predicate's value that are not about consent."""
 
@@ -42,7 +42,7 @@ LinePlace = tuple[str, int]
 
 
 class Index(Struct):
-    """The places of the findings in a folder, gravest first, and their number."""
+    """The locations of the findings in a folder, the gravest first, and the number of findings."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
@@ -52,7 +52,7 @@ class Index(Struct):
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls and the broken rules. Only their places are kept in memory."""
+    """Find the flagged calls and the broken rules. Only their locations are kept in memory."""
     shelves: dict[tuple[int, bool], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -98,7 +98,7 @@ def flagged(verdict: str) -> bool:
 
 
 def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
-    """Return the sort key: by gravity, then calls based on a user's claim first."""
+    """Return the sort key, which orders calls by gravity and puts calls based on a user's claim first."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
@@ -109,9 +109,9 @@ def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the details of a flagged call, with every text shortened."""
+    """Return the details of a flagged call. Every text is shortened."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
-    # A call that could not be judged is no finding and has no id.
+    # A call that could not be judged is not a finding, so it has no id.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
     policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
     origins = [_origin(origin) for origin in call.get("origins", ())[:20]]
@@ -120,7 +120,7 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Return the origin of an argument's value. It is reliable unless only free text contains the value."""
+    """Return the origin of an argument's value. The origin is reliable unless the value appears only in free text."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
@@ -141,7 +141,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided, if an undecided rule depends on nothing else."""
+    """Return why consent is undecided, if all that an undecided rule depends on is consent."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
@@ -186,14 +186,14 @@ def _missing(fact: JsonRecord) -> JsonRecord:
 
 
 class WordList:
-    """Strings that many findings share, stored once and referenced by position."""
+    """Strings that many findings share. Each is stored once and referred to by its position."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
         self._positions: dict[str, int] = {}
 
     def of(self, word: str) -> int:
-        """Return the position of a string, adding a new one."""
+        """Return the position of a string. If it is new, add it."""
         if word not in self._positions:
             self._positions[word] = len(self.list)
             self.list.append(word)
@@ -201,7 +201,7 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """Return a finding in the page's list, with everything for sorting, filtering and searching."""
+    """Return a finding as a row of the page's list, with everything needed for sorting, filtering and searching."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
     # The look-ups and reasons of a near-miss are those in `by_lookup` and `by_reason` of the summary.
@@ -229,7 +229,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
 
 
 def _sought(judged: list[JsonRecord]) -> str:
-    """Return keys, values and quotes in the drawing, for the search."""
+    """Return the keys, values and quotes in the drawing, for use by the search."""
     parts: list[str] = []
     for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
         parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
@@ -257,7 +257,9 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The page opens on the first existing kind of these; on a near-miss only if it can be drawn."""
+"""The page opens on the first of these kinds that exists. It opens on a near-miss only if the near-miss can be
+drawn.
+"""
 
 
 def opening_kind(finding: JsonRecord) -> str:
@@ -267,8 +269,8 @@ def opening_kind(finding: JsonRecord) -> str:
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Return candidates for the opening drawing, best first: by kind, then those with one missing and some seen
-    facts.
+    """Return the candidates for the opening drawing, best first. They are ordered by kind; findings with one missing
+    fact and some seen facts come first.
     """
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
@@ -301,7 +303,7 @@ def cut(data: Any, limit: int = 2000) -> Any:
 
 
 def whole_text(value: Any) -> str:
-    """Return a value as text: strings unchanged, None as an empty string, others as JSON."""
+    """Return a value as text. Strings are unchanged, None becomes an empty string, and other values become JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -311,5 +313,5 @@ def whole_text(value: Any) -> str:
 
 
 def spelled(value: Any, limit: int = 300) -> str:
-    """Return the same in at most `limit` characters."""
+    """Return the same text as `whole_text`, shortened to `limit` characters."""
     return cut(whole_text(value), limit)

@@ -2,7 +2,7 @@
 
 Data from logs and packs is in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`, or compressed.
 The page's security policy allows only one style and one script, both by hash. Conversations are limited in size and
-compressed, as many as fit. Every list and text is limited too.
+compressed, and the page contains as many as fit. The length of every list and text is limited too.
 """
 
 import base64
@@ -39,9 +39,9 @@ from bylaw.errors import UsageError
 from bylaw.pack import CRITERIA, Criterion
 
 TEXT = 20_000
-"""The maximum length of a message or result. `bylaw explain` shows the rest."""
+"""The maximum length of a message or result. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length in a very long conversation, at steps to which no finding refers."""
+"""The maximum length of a text in a very long conversation, at steps to which no finding refers."""
 CONVERSATION = 1_000_000
 """The maximum length of a conversation."""
 BLOCK = 400_000
@@ -62,7 +62,9 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """Return the rules that these conversations broke, with steps; at most `RULES` per conversation."""
+    """Return the rules that these conversations broke, with the steps. At most `RULES` are returned per
+    conversation.
+    """
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -72,7 +74,9 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every text of a conversation, those at `steps` less; None if it is still too long."""
+    """Shorten every text of a conversation. Texts at `steps` are shortened less. Return None if the conversation is
+    still too long.
+    """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
@@ -101,7 +105,7 @@ def _shortened(value: Any, limit: int) -> str | list[Any]:
 
 
 def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
-    """Yield consecutive items in groups of about `size` characters, each with its compressed form."""
+    """Yield groups of consecutive items, each of about `size` characters, with their compressed form."""
     group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
@@ -120,11 +124,11 @@ def _packed(items: list[str]) -> str:
 
 
 UNDECIDED = 300
-"""The maximum number of calls to list. The others are counted."""
+"""The maximum number of calls listed. Further calls are counted."""
 ROWS = 400
 """The maximum number of rows of a chart or table."""
 SKIPPED = 200
-"""The maximum number of skipped records to name. The others are counted."""
+"""The maximum number of skipped records that are named. Further records are counted."""
 
 
 def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
@@ -156,14 +160,14 @@ def policies(document: JsonRecord) -> list[JsonRecord]:
 
 
 def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return an agent's rates, those by severity as a list with the gravest first."""
+    """Return an agent's rates. The rates by severity are a list, with the gravest severity first."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
     by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
 def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
-    """Return a table by name as rows, its counts by verdict or by agent as pairs."""
+    """Return the rows of a table that is keyed by name. Its counts by verdict or by agent become pairs."""
     rows: list[JsonRecord] = []
     for name, entry in islice(table.items(), ROWS):
         row: JsonRecord = {"name": name} | {
@@ -215,18 +219,20 @@ def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
 
 
 CONVERSATIONS = 12_000_000
-"""The maximum size of compressed conversations in the page. The page says how many do not fit."""
+"""The maximum total size of the compressed conversations in the page. The page states how many conversations do not
+fit.
+"""
 QUOTED = 300
 """The maximum length of messages and arguments that the search covers, per finding."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
-"""Elements that draw JSON, here and in the console."""
+"""Elements that draw JSON, both in this page and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
     """Write `report.html` for the audit in `out`, and return its path.
 
-    It opens on the finding with the id `opening`, or else on the most telling one.
+    The report opens on the finding with the id `opening` or, if none is given, on the most telling finding.
     """
     target = target or out / "report.html"
     folder = Store(out)
@@ -284,7 +290,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return the first findings' conversations, compressed, as many as fit, and the block of each.
+    """Return the first findings' conversations, compressed and as many as fit, with the block that contains each.
 
     Return also the text of each call and message to which a finding refers.
     """
@@ -309,7 +315,7 @@ def _conversations(
 
 
 def _quoted(conversation: JsonRecord, steps: dict[str, set[int]]) -> Iterator[tuple[tuple[str, int], str]]:
-    """Yield the arguments of each call of a finding, and the users' words in its conversation."""
+    """Yield the arguments of each call in a finding, and the user's words in the conversation of the finding."""
     name, events = conversation["trajectory"], conversation["events"]
     spoken = sorted(step for step in steps.get(name, ()) if step < len(events))
     said = [_first(events[step]["text"]) for step in spoken if events[step]["type"] == "message"]
@@ -353,8 +359,8 @@ def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
 
 
 def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """Return a sort key. It prefers a call that the outcome check passed, a user's claim, a cited sentence and a short
-    conversation.
+    """Return a sort key that prefers a call which the outcome check passed, a user's claim, a cited sentence and a
+    short conversation.
     """
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
@@ -396,7 +402,9 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Return findings that are waived or known from an earlier audit, if the audit was compared."""
+    """Return the findings that are waived or known from an earlier audit, if this audit was compared with an earlier
+    one.
+    """
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
