@@ -120,7 +120,7 @@ MISTAKES = [
         change(GUARD, "    return permit()", "  return permit()"),
         "check pack",
         f"{GUARD}:10",
-        "same four spaces",
+        "exactly four spaces",
     ),
     Mistake(
         "a tool misspelt in a guard",

@@ -137,7 +137,7 @@ def test_parameters_that_were_left_out_are_missed_in_tools_yaml(shop: Path) -> N
         )
     )
     told = bylaw(shop, "check", "pack").stderr
-    assert "tools.yaml:2: `get_order` has no `parameters`, and entities.yaml:2 looks `Order` up by them" in told
+    assert "tools.yaml:2: `get_order` has no `parameters`, and entities.yaml:2 uses them to look up `Order`" in told
     assert "write `parameters: {order_id: string}`" in told
 
 

@@ -179,7 +179,7 @@ def test_a_file_of_waivers_that_is_broken_is_left_as_it_is(reader: Reader, out: 
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"reason": "", "expires": "2999-01-01"}, "say why"),
+        ({"reason": "", "expires": "2999-01-01"}, "enter a reason"),
         ({"reason": "r", "expires": "soon"}, "is not a date"),
         ({"reason": "r", "expires": "2001-01-01"}, "is in the past"),
         ({"reason": "r", "expires": "2999-01-01", "by": "  "}, "needs a name"),
@@ -215,7 +215,7 @@ def test_a_waived_policy_says_how_much_of_it_is_waived_and_who_else_objects(read
     own = [each for each in every if policy in {charge.policy for charge in each.charges}]
     alone = [each for each in own if {charge.policy for charge in each.charges} == {policy}]
     told = reader.send(f"/finding/{shared.id}/waive", reason="x", expires="2999-01-01", of="policy")
-    assert f"{len(alone)} of {len(own)} findings of `{policy}` are waived. Other policies also object" in told
+    assert f"{len(alone)} of {len(own)} findings of `{policy}` are waived. Other policies object" in told
     for other in {charge.policy for each in own for charge in each.charges} - {policy}:
         assert f"`{other}`" in told
 
@@ -443,7 +443,7 @@ def test_several_findings_are_waived_with_one_reason(reader: Reader, out: Path) 
     given = {"reason": "agreed with the desk", "expires": "2999-01-01"}
     assert "select at least one" in reader.send(path, 422, **given)
     picked = {f"pick-{row.number}": row.id for row in rows}
-    assert "say why" in reader.send(path, 422, **given | picked | {"reason": ""})
+    assert "enter a reason" in reader.send(path, 422, **given | picked | {"reason": ""})
     assert "2 findings waived" in reader.send(path, **given | picked)
     assert "already waived" in reader.send(path, 422, **given | picked)
     assert "the list has changed" in reader.send(path, 422, **given | {"every": str(reason.findings)})

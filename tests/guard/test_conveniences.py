@@ -78,7 +78,7 @@ def some(x, rows):
         assert faults(twice + "def f(x):\n    return x.total +\n")[0].startswith("guards/shop.py:12: not Python")
         (only,) = faults(twice + "def f(x):\n    return x > limit\n")
         assert only.startswith("guards/shop.py:12: there is no name `limit`")
-        assert "`f` can end without an answer" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]
+        assert "`f` can end without a `return`" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]
         assert "`f` permits or denies and returns no value" in faults(text + "def f(x):\n    return deny('no')\n")[0]
         assert "there is no name `facts`" in faults(text + "def f(x):\n    return facts.Order(x).paid\n")[0]
         assert "takes 2 arguments" in faults(text + "def f(x, y):\n    return x\n")[0]
@@ -90,7 +90,7 @@ def some(x, rows):
         assert ["no guard calls `a`" in faults(text)[0], "no guard calls `b`" in faults(text)[1]] == [True, True]
         text = "def g(call, facts):\n    return h(call, facts)\n\ndef h(call, facts):\n    return permit()\n"
         _, wrong = parse_guards(text, file="g.py", vocabulary=VOCABULARY, policies=("g", "h"))
-        assert [fault.message for fault in wrong] == ["a return gives permit(...) or deny(...)"]
+        assert [fault.message for fault in wrong] == ["this function must return permit(...) or deny(...)"]
 
     @pytest.mark.parametrize(
         ("known", "outcome", "because"),
@@ -130,7 +130,7 @@ def g(call, facts):
         assert only.startswith("guards/shop.py:2: `f` returns a value, but a guard must permit or deny")
         assert "write return permit() if f(...) else deny(...)" in only
         mixed = faults(text + "def f(x):\n    if x > 1:\n        return permit()\n    return x\n")
-        assert mixed[0].startswith("guards/shop.py:7: a return gives permit(...) or deny(...)")
+        assert mixed[0].startswith("guards/shop.py:7: this function must return permit(...) or deny(...)")
         assert "f` can end without" in faults(text + "def f(x):\n    if x > 1:\n        return permit()\n")[0]
         round_about = "def f(x):\n    return h(x) if x > 1 else permit()\n\ndef h(x):\n    return f(x)\n"
         assert "calls itself" in faults(text + round_about)[0]
@@ -182,7 +182,7 @@ def test_an_answer_may_hang_on_a_condition_in_one_line() -> None:
     assert (said(text, order(size=2)).outcome, said(text, order(size=2)).because) == ("deny", "too small")
     assert said(text).outcome == "undetermined"
     assert len(guard(text).branches) == 4
-    assert "a return gives" in faults("def g(call, facts):\n    return permit() if call.amount else 3\n")[0]
+    assert "this function must return" in faults("def g(call, facts):\n    return permit() if call.amount else 3\n")[0]
 
 
 class TestTables:

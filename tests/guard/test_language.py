@@ -53,7 +53,7 @@ class TestRule1Shape:
     def test_falling_off_the_end_is_a_load_error(self) -> None:
         (fault,) = faults("def g(call, facts):\n    if call.amount:\n        return permit()\n")
         assert fault == (
-            "guards/shop.py:2: `g` can end without an answer; end every path with return permit(...) or deny(...)"
+            "guards/shop.py:2: `g` can end without a `return`; end every path with return permit(...) or deny(...)"
         )
 
     def test_all_faults_of_a_file_are_reported_together(self) -> None:

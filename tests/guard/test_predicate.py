@@ -117,8 +117,8 @@ def test_a_look_up_that_fails_is_a_malformed_value() -> None:
     ("old", "new", "reason"),
     [
         ("find_Order_price", "find_Order_nothing", "does not match a declared field"),
-        ("found(money(one.price))", "permit()", "a return gives found(...) or unseen(...)"),
-        ("    return unseen()", "    x = 1", "can end without an answer"),
+        ("found(money(one.price))", "permit()", "this function must return found(...) or unseen(...)"),
+        ("    return unseen()", "    x = 1", "can end without a `return`"),
         ("one.id == key.order_id", "facts.Order('A').paid", "no name `facts`"),
         ("one.id == key.order_id", "now() == 1", "no built-in `now`"),
         ("one.id == key.order_id", "history.__class__", "underscore"),

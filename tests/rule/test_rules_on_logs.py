@@ -98,8 +98,8 @@ def test_learned_weights_are_written_into_the_pack_and_loaded_with_it(till: Path
     done = run("learn", talks, "--pack", till, "--labels", labels, "--out", till / "weights.yaml")
     assert done.returncode == 0, done.stdout
     assert "Learned from 32 examples, 24 of them safe (labels.jsonl)" in done.stdout
-    assert "learned from: 75.0% with the pack's weights, 100.0% with these" in done.stdout
-    assert "8 held back: 75.0% with the pack's weights, 100.0% with these" in done.stdout
+    assert "learned from: 75.0% with the pack's weights, 100.0% with the new weights" in done.stdout
+    assert "8 held back: 75.0% with the pack's weights, 100.0% with the new weights" in done.stdout
     assert "No example breaks: polite" in done.stdout
     assert "No longer denies on its own: hello" in done.stdout
     written = yaml.safe_load((till / "weights.yaml").read_text())

@@ -48,7 +48,7 @@ def test_the_users_answer_lets_the_call_run_once(bank: Pack, log: Log) -> None:
     assert (told.status, told.json) == (200, {"conversation": "c", "card": card, "answer": "yes"})
     assert confirm(one, card).status == 200
     assert decide(one)["allowed"]
-    for wrong, why in ((card, "was used"), ("c/77", "there is no card")):
+    for wrong, why in ((card, "was used"), ("c/77", "has no card")):
         refused = confirm(one, wrong)
         assert (refused.status, why in refused.json["error"]["message"]) == (422, True)
     assert not decide(two)["allowed"]

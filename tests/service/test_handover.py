@@ -48,7 +48,7 @@ def test_a_card_put_to_the_first_cannot_be_confirmed_by_the_second(app: Any) -> 
     look_up(app, CUSTOMER, "a")
     card = decide(app, CUSTOMER, **CALL, events=AGREED[:1])["card"]["id"]
     decide(app, OTHER, tool="get_rental", arguments={"rental_id": "R1"})
-    for more, why in (({}, "does not name the current user"), ({"context": OTHER}, "there is no card")):
+    for more, why in (({}, "does not name the current user"), ({"context": OTHER}, "has no card")):
         refused = post(app, "/v1/confirm", {"conversation": "c", "card": card, "answer": "yes", **more})
         assert (refused.status, why in refused.body.decode()) == (422, True)
     assert not decide(app, CUSTOMER, **CALL)["allowed"]

@@ -108,7 +108,7 @@ def test_a_card_of_before_is_neither_confirmed_nor_used(tmp_path: Path) -> None:
         session.confirm(other, yes=True)
         session.vouch(CUSTOMER)
         session.vouch(OTHER)
-        with pytest.raises(UsageError, match="there is no card"):
+        with pytest.raises(UsageError, match="has no card"):
             session.confirm(waiting, yes=True)
         assert not session.decide("extend_rental", {**EXTEND, "new_end": "2026-11-21"}).allowed
         anew = extend(session).card

@@ -52,7 +52,7 @@ def test_cards_expire(shield: Shield, clock: Clock) -> None:
 
 def test_wrong_used_and_contradicted_cards_are_refused(shield: Shield) -> None:
     session, card = begun(shield)
-    with pytest.raises(UsageError, match="there is no card `c/99` here"):
+    with pytest.raises(UsageError, match="this conversation has no card `c/99`"):
         session.confirm("c/99", True)
     session.confirm(card, True)
     length = session.length

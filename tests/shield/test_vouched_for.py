@@ -61,7 +61,7 @@ def test_a_session_of_one_principal_answers_no_card_of_another(shield: Shield) -
     ann.user("Hello.")
     bob_card = bob.decide(*CALL).card
     assert bob_card is not None
-    with pytest.raises(UsageError, match="there is no card"):
+    with pytest.raises(UsageError, match="has no card"):
         ann.confirm(bob_card, True)
     assert not bob.decide(*CALL).allowed
 

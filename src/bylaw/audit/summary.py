@@ -378,7 +378,8 @@ def notes(summary: JsonRecord) -> list[str]:
         told.append(f"Outcomes come from: {sources}.")
     if others := summary["other_documents"]:
         told.append(
-            f"The document is not the one of {', '.join(others)}, so their findings cite only heading and line."
+            f"The document does not belong to {', '.join(others)}, so findings under those packs cite only heading and"
+            " line."
         )
     elif summary["citations"] != "text":
         told.append(
@@ -405,16 +406,16 @@ def notes(summary: JsonRecord) -> list[str]:
         told.append(f"Calls of these tools were not judged, because no guard binds them: {names}")
     if summary["clockless"]:
         told.append(
-            f"{summary['clockless']:,} calls depend on the time, but it is unknown. Add a"
+            f"{summary['clockless']:,} calls depend on the time, but the time is unknown. Add a"
             " `timestamp` to messages, or `now:` to the pack."
         )
     if count := summary["repeated_ids"]:
         what = "conversation has the same id as another" if count == 1 else "conversations have the same id as others"
-        told.append(f"{count:,} {what}, so `~2`, `~3` and so on was appended, in the order of the files.")
+        told.append(f"{count:,} {what}, so `~2`, `~3` and so on was appended to the ids, in the order of the files.")
     if summary["contradicted"]:
         count = summary["contradicted"]
         told.append(
-            f"At {count:,} {'call' if count == 1 else 'calls'} the database contradicts what the agent had"
+            f"At {count:,} {'call' if count == 1 else 'calls'}, the database contradicts what the agent had"
             " looked up. Check that the database is from the start of these conversations."
         )
     if summary["clock"] and summary["period"] is not None:

@@ -106,8 +106,8 @@ def comment_on(root: Path, given: Comment) -> Written:
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
     """Waive findings until a day. Each entry is a `finding` with `verdicts`, or a whole `policy`."""
-    _needed(owner, "who is responsible")
-    _needed(reason, "why")
+    _needed(owner, "the name of the person responsible")
+    _needed(reason, "a reason")
     try:
         last = date.fromisoformat(expires)
     except ValueError:
@@ -148,9 +148,9 @@ def _count_waivers(path: Path) -> int:
 
 def _needed(text: str, what: str) -> None:
     if not text.strip():
-        raise UsageError(f"say {what}")
+        raise UsageError(f"enter {what}")
     if len(text) > LONGEST:
-        raise UsageError(f"more than {LONGEST} characters to say {what}")
+        raise UsageError(f"{what} cannot have more than {LONGEST} characters")
 
 
 def add_records(

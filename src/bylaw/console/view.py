@@ -76,7 +76,7 @@ class Standings:
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}
         named = ", ".join(f"`{each}`" for each in others if each not in known)
-        return told if waived == every else f"{told} Other policies also object to the others: {named}."
+        return told if waived == every else f"{told} Other policies object to the remaining calls: {named}."
 
     def _read(self) -> None:
         self._waivers, self.fault = Waivers(today=date.today()), ""

@@ -244,7 +244,8 @@ def warn_of_model(pack: Pack) -> None:
         names = ", ".join(f"`{name}`" for name in silent)
         _logger.warning(
             "%s: since 0.2, a model no longer settles %s in live conversations. The user is asked instead. To let a "
-            "model settle it, write `model: may settle` next to `consented: told`; to keep it so, `model: never`",
+            "model settle it, write `model: may settle` next to `consented: told`; to keep "
+            "the current behaviour, write `model: never`",
             pack.name,
             names,
         )

@@ -128,7 +128,7 @@ class PutCards:
         name = f"card `{answer.card}`"
         if standing is None:
             hint = "use the `id` of the `card` in a decision of this conversation"
-            raise UsageError(f"there is no {name} here", hint=hint)
+            raise UsageError(f"this conversation has no {name}", hint=hint)
         if standing.used_by is not None and (answer.yes or not self._is_given_back(self._begin + standing.used_by)):
             raise UsageError(f"{name} was used by the call at step {self._begin + standing.used_by}", hint=_ANOTHER)
         if answer.yes and self._ran_otherwise(standing.card):

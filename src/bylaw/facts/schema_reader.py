@@ -463,7 +463,7 @@ class SchemaReader:
             hint = f"set the location of `{name}` records first; a record without items has an empty list"
             self._paths.fault(f"the location of `{name}` records is missing", *at, hint=hint)
         if body.fields:
-            self._paths.fault("list items are used as they are; remove `fields`", *at)
+            self._paths.fault("list items cannot be changed by `fields`; remove it", *at)
 
     def _entity(self, name: str, body: WrittenEntity) -> Entity:
         at = ("entities", name)
@@ -477,7 +477,9 @@ class SchemaReader:
         for part in key:
             fields.setdefault(part, Field(part))
         if body.complete and origin != "conversation":
-            hint = "tools may know others; use `origin: conversation` if such entities exist only in conversations"
+            hint = (
+                "tools may know other records; use `origin: conversation` if such entities exist only in conversations"
+            )
             self._paths.fault(f"`{name}` cannot be complete", *at, hint=hint)
         read = self._lookup(body.read, key, (*at, "read"))
         return Entity(name, key, fields, read, body.fresh_for, origin, body.complete)
@@ -510,9 +512,10 @@ class SchemaReader:
         tools.yaml.
         """
         declared = ", ".join(f"{name}: string" for name in arguments)
-        said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} looks `{at[1]}` up by them"
+        said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} uses them to look up `{at[1]}`"
         hint = (
-            f"write `parameters: {{{declared}}}`, or there `read: {{tool: {tool}, arguments: {{}}}}` if it takes none"
+            f"write `parameters: {{{declared}}}` or, if it takes none,"
+            f" `read: {{tool: {tool}, arguments: {{}}}}` in the entity"
         )
         self._paths.fault(said, "tools", tool, hint=hint, lacks=f"argument {tool}.{arguments[0]}")
 

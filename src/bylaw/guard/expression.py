@@ -74,7 +74,7 @@ class Expressions:
         value = node.value
         if isinstance(value, str):
             if len(value) > LONGEST:
-                return self.fault(node, f"a text of {len(value)} characters is too long", f"keep it under {LONGEST}")
+                return self.fault(node, f"text of {len(value)} characters is too long", f"keep it under {LONGEST}")
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             if not -LARGEST <= value <= LARGEST:
                 return self.fault(node, "a number is too large", "stay within plus or minus 10**18")
@@ -95,7 +95,7 @@ class Expressions:
                 self.fault(node, f"`{name}` may have no value here", "give it one before the `if` or `for`")
             return ast.Name(name, ast.Load())
         if name in (self.scope.call, self.scope.facts, self.scope.history):
-            return self.fault(node, f"`{name}` is not a value", f"read something of it, `{name}.x`")
+            return self.fault(node, f"`{name}` is not a value", f"read one of its parts, `{name}.x`")
         if name in BUILT_INS:
             return self.fault(node, f"`{name}` is a built-in, not a value", f"call it, `{name}(...)`")
         hint = INSTEAD.get(name) or self.meant(name, [*self.scope.kinds, *BUILT_INS])
@@ -120,7 +120,7 @@ class Expressions:
             if isinstance(side, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr)) or (
                 isinstance(side, ast.Constant) and isinstance(side.value, (str, bytes))
             ):
-                hint = "compare texts and lists directly; for a day and a time of day, write time(day, clock)"
+                hint = "compare strings and lists directly; for a day and a time of day, write time(day, clock)"
                 return self.fault(node, "arithmetic works on numbers, money and dates", hint)
         return self.run(method, self.expression(node.left), self.expression(node.right))
 

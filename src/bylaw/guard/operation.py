@@ -86,7 +86,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
         if len(value) > LONGEST:
-            fail(f"a {'text' if cls is str else 'list'} of {len(value)} is longer than {LONGEST}")
+            fail(f"a {'string' if cls is str else 'list'} of {len(value)} is longer than {LONGEST}")
         return value
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
@@ -286,9 +286,11 @@ class Operations:
         if container.__class__ is str:
             if isinstance(value, Unknown):
                 return opaque_bool(value.decider, f"{value.text} in {container!r}", value.needs)
-            return value in container if value.__class__ is str else fail(f"{name_of(value)} is not part of a text")
+            return (
+                value in container if value.__class__ is str else fail(f"{name_of(value)} cannot be part of a string")
+            )
         if container.__class__ not in (list, tuple, dict):
-            fail(f"`in` needs a list, a record or a text, not {name_of(container)}")
+            fail(f"`in` needs a list, a record or a string, not {name_of(container)}")
         self.spend(1 + len(container) // 8)
         if isinstance(value, Unknown):
             return among(value, [self.placed(item, value) for item in container])

@@ -230,7 +230,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
                 functions.append(node)
         elif not (index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             hint = "put it inside a function"
-            faults.append(_fault("only functions can stand at the top of the file", file, node.lineno, hint))
+            faults.append(_fault("only functions are allowed at the top level of the file", file, node.lineno, hint))
     return functions, faults
 
 
@@ -245,12 +245,14 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
         place = f"{file}:{error.lineno or 1}"
         return nothing, [SyntaxFault(f"not Python: {error.msg}", place=place, hint=_mend(error))]
     except (RecursionError, MemoryError):
-        return nothing, [_fault("the file is nested too deeply", file, 1, "write it flatter")]
+        return nothing, [_fault("the file is nested too deeply", file, 1, "reduce the nesting")]
     except (ValueError, OverflowError) as error:
         return nothing, [SyntaxFault(f"not Python: {error}", place=f"{file}:1", hint="correct the syntax")]
     for node in parts_of(tree) if "\\" in text else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_encodable(node.value):
-            return nothing, [_fault("a text has half a character", file, node.lineno, "write the character itself")]
+            return nothing, [
+                _fault("a string contains half a character", file, node.lineno, "write the character itself")
+            ]
     return tree, [] if text.isascii() else list(_foreign_names(text, file))
 
 
@@ -263,7 +265,7 @@ def _mend(error: SyntaxError) -> str:
     if isinstance(error, TabError):
         return "indent with spaces only"
     if isinstance(error, IndentationError):
-        return "indent every line of a block by the same four spaces"
+        return "indent every line of a block by exactly four spaces"
     return "correct the syntax"
 
 

@@ -53,7 +53,7 @@ class Statements:
         body = self.block(node.body, skip_docstring=True)
         if not ends(node.body):
             last = node.body[-1]
-            self.fault(last, f"`{node.name}` can end without an answer", f"end every path with return {self.answer()}")
+            self.fault(last, f"`{node.name}` can end without a `return`", f"end every path with return {self.answer()}")
         if self.scope.faults:
             return None
         return self.compiled(node, body)
@@ -156,7 +156,7 @@ class Statements:
                 self.fault(node, f"`{name}()` has no effect here", f"write `return {name}(...)`")
             case ast.Expr():
                 self.values.expression(node.value)
-                self.fault(node, "a value on its own has no effect", "assign it or test it")
+                self.fault(node, "a value alone has no effect", "assign it or test it")
             case _:
                 self.scope.refuse(node)
         return []
@@ -179,7 +179,7 @@ class Statements:
             shared = self.scope.helpers.nodes if self.scope.helpers is not None else ()
             close = get_close_matches(name, [*self.answers, *shared], 1) if name not in (*BUILT_INS, *shared) else ()
             hint = f"did you mean `{close[0]}`?" if close else f"write return {self.answer()}"
-            self.fault(node, f"a return gives {self.answer()}", hint)
+            self.fault(node, f"this function must return {self.answer()}", hint)
             return []
         if value.keywords:
             self.fault(node, f"`{name}` takes no named arguments", "give them in order")
@@ -198,7 +198,7 @@ class Statements:
                 return self.run("found", self.values.expression(value))
             case _:
                 hint = 'write deny("why")' if name == "deny" else f"write {name}()"
-                return self.fault(node, f"`{name}` takes {'one text' if name == 'deny' else 'other arguments'}", hint)
+                return self.fault(node, f"`{name}` takes {'one string' if name == 'deny' else 'other arguments'}", hint)
 
     def denying(self, text: ast.expr) -> ast.expr:
         """Translate a denial's text. Facts read only for the text cannot affect the decision, fail or fork."""
@@ -206,7 +206,7 @@ class Statements:
             self.values.literal(text)
             return self.scope.constant(("deny", text.value))
         if not isinstance(text, ast.JoinedStr):
-            return self.fault(text, "deny takes a text", 'write deny("why") or deny(f"why {value}")')
+            return self.fault(text, "deny() takes a string", 'write deny("why") or deny(f"why {value}")')
         parts: list[ast.expr] = []
         fallback = ""
         for part in text.values:
@@ -218,7 +218,9 @@ class Statements:
                     parts.append(self.run("shown", self.values.expression(value)))
                     fallback += "..."
                 case _:
-                    return self.fault(text, "a deny text has plain {values}", "remove conversions and formats")
+                    return self.fault(
+                        text, "the text of deny() can contain only plain {values}", "remove conversions and formats"
+                    )
         return self.run("deny_with", self.run("hush", ast.Constant(fallback)), *parts)
 
     def assigning(self, node: ast.Assign) -> list[ast.stmt]:
@@ -338,7 +340,7 @@ class Translated(Statements):
     def returning(self, node: ast.Return) -> list[ast.stmt]:
         branch = self.scope.branch(node, "return")
         if node.value is None:
-            self.fault(node, "a return gives a value", "write return value")
+            self.fault(node, "`return` needs a value", "write return value")
             return []
         thing = self.reading.thing(node.value)
         kind = thing[0].name if thing else None

@@ -509,7 +509,7 @@ class _Parser:
         if len(self.future) > since:
             column, word = self.future[since]
             raise FormulaError(
-                f"`{word}` looks forward below `{past.text}`, which looks back",
+                f"the future operator `{word}` is nested inside the past operator `{past.text}`",
                 column=column,
-                hint="a past operator takes past-only operands",
+                hint="the operands of a past operator must not contain future operators",
             )

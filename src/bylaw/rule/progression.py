@@ -209,8 +209,8 @@ class Progression:
                 return build(Release(right, Or(left, right)), wanted)
             case _:
                 raise FormulaError(
-                    f"`{formula}` has an operator that looks forward below one that looks back",
-                    hint="a past operator takes past-only operands",
+                    f"`{formula}` nests a future operator inside a past operator",
+                    hint="the operands of a past operator must not contain future operators",
                 )
 
 

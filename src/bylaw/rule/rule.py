@@ -133,7 +133,7 @@ def lint(
     sound: list[Rule] = []
     for rule in every:
         if is_hopeless(rule.formula):
-            found.append(LintFinding("contradictory", (rule.name,), f"rule `{rule.name}` can never be kept"))
+            found.append(LintFinding("contradictory", (rule.name,), f"rule `{rule.name}` can never be followed"))
         elif is_hopeless(Not(rule.formula)):
             found.append(LintFinding("trivial", (rule.name,), f"rule `{rule.name}` can never be broken"))
         else:
@@ -171,7 +171,9 @@ def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
             wide, narrow = pair if forth else pair[::-1]
             found.append(LintFinding("subsumed", (narrow, wide), f"rule `{narrow}` adds nothing to `{wide}`"))
         elif is_hopeless(And(first.formula, second.formula)):
-            found.append(LintFinding("contradictory", pair, f"rules `{pair[0]}` and `{pair[1]}` cannot both be kept"))
+            found.append(
+                LintFinding("contradictory", pair, f"rules `{pair[0]}` and `{pair[1]}` cannot both be followed")
+            )
     return found
 
 
