@@ -49,7 +49,7 @@ class Pseudonyms:
 
     @property
     def mark(self) -> str:
-        """Return a mark that identifies the key without revealing it."""
+        """A mark that identifies the key without revealing it."""
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:

@@ -35,8 +35,8 @@ class ActedCall(Struct):
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """Return the acts that the rules see: the actions, and also the call itself if a rule names its tool or none of
-        its actions is known.
+        """The acts that the rules see: the actions, and also the call itself if a rule names its tool or none of its
+        actions is known.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
@@ -48,7 +48,7 @@ class ActedCall(Struct):
 
     @property
     def put(self) -> Call:
-        """Return the call that a card shows: the writing action if there is only one, otherwise the call itself."""
+        """The call that a card shows: the writing action if there is only one, otherwise the call itself."""
         writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
         return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
 

@@ -65,8 +65,8 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """Return the request for consent that the agent must put to the user, perhaps for a second time. Empty if the
-        rule is not about consent.
+        """The request for consent that the agent must put to the user, perhaps for a second time. Empty if the rule is
+        not about consent.
         """
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 

@@ -81,9 +81,7 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """Return the result that all completions share: `undetermined` if they differ, `failed` if a completion
-        failed.
-        """
+        """The result that all completions share: `undetermined` if they differ, `failed` if a completion failed."""
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -132,8 +130,8 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """Return the most severe outcome of all guards and rules. A broken rule denies the call. An undecided rule
-        leaves it undetermined.
+        """The most severe outcome of all guards and rules. A broken rule denies the call. An undecided rule leaves it
+        undetermined.
         """
         if self.parts:
             return gravest_outcome(part.outcome for part in self.parts)

@@ -230,7 +230,7 @@ class PredicateValues:
 
     @property
     def card_lifetime(self) -> float:
-        """Return the lifetime of a card in seconds, which is the shortest lifetime in the pack."""
+        """The lifetime of a card in seconds, which is the shortest lifetime in the pack."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:

@@ -281,7 +281,7 @@ class Session:
 
     @property
     def open_rules(self) -> frozenset[str]:
-        """Return the rules that have been undecided at some act so far."""
+        """The rules that have been undecided at some act so far."""
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
@@ -560,7 +560,7 @@ class Session:
 
     @property
     def judged_world(self) -> World | None:
-        """Return the world as last read for settling. Writes after the last judged call are not applied yet."""
+        """The world as last read for settling. Writes after the last judged call are not applied yet."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:

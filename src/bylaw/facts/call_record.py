@@ -213,7 +213,7 @@ class CallRecord(Struct, eq=False):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Return the arguments, without those that occur twice with different values."""
+        """The arguments, without those that occur twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:

@@ -296,7 +296,7 @@ class Schema(Struct, frozen=True):
 
     @property
     def deeds(self) -> Mapping[str, Tool]:
-        """Return the actions, and the tools that have no actions."""
+        """The actions, and the tools that have no actions."""
         actions = self.actions
         return self.tools if actions is None else {k: v for k, v in self.tools.items() if k not in actions.by_tool}
 

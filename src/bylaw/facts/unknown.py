@@ -166,9 +166,7 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Return the expression. It is built on demand, because most Unknown booleans are decided and then
-        discarded.
-        """
+        """The expression. It is built on demand, because most Unknown booleans are decided and then discarded."""
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 

@@ -127,14 +127,12 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """Return the number of seconds for which the thread's current transaction has been running; 0.0 if there is
-        none.
-        """
+        """The number of seconds for which the thread's current transaction has been running; 0.0 if there is none."""
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """Return why a recent transaction failed; empty if no recent transaction failed."""
+        """Why a recent transaction failed; empty if no recent transaction failed."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 

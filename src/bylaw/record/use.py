@@ -32,12 +32,12 @@ class Use(Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """Return the name under which the use is counted. The name is hashed, because the person may be private."""
+        """The name under which the use is counted. The name is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return the names that count against `most`: the name of this use, and names that may mean the same person."""
+        """The names that count against `most`: the name of this use, and names that may mean the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 

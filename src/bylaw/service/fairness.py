@@ -145,7 +145,7 @@ class Scheduler:
 
     @property
     def busy_for(self) -> float:
-        """Return the number of seconds for which the thread should wait."""
+        """The number of seconds for which the thread should wait."""
         return self._busy_until - time.monotonic()
 
 

@@ -208,7 +208,7 @@ class Failing:
 
     @property
     def seconds(self) -> float:
-        """Return the number of seconds for which the operation has been failing; 0 if it works."""
+        """The number of seconds for which the operation has been failing; 0 if it works."""
         return max(time.time() - self._since, 0.001) if self._since else 0.0
 
     @property

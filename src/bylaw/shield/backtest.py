@@ -88,7 +88,7 @@ class Replayed(Struct):
 
     @property
     def whole(self) -> CallOutcome:
-        """Return the overall outcome. A call that no policy binds counts as having run."""
+        """The overall outcome. A call that no policy binds counts as having run."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:

@@ -187,7 +187,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def for_person(self) -> str:
-        """Return the message for the reviewer, which describes the call and the objections."""
+        """The message for the reviewer, which describes the call and the objections."""
         return str(self.to_person)
 
     @property
@@ -222,7 +222,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def retries(self) -> tuple[LookUp, ...]:
-        """Return the failed look-ups that may be tried again, each once."""
+        """The failed look-ups that may be tried again, each once."""
         return tuple(
             {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
         )

@@ -126,7 +126,7 @@ class DecisionService:
 
     @property
     def state(self) -> LiveState:
-        """Return the state that decisions need from earlier entries."""
+        """The state that decisions need from earlier entries."""
         return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
@@ -157,7 +157,7 @@ class DecisionService:
 
     @property
     def vouched(self) -> Mapping[str, Any]:
-        """Return the values vouched for by the host."""
+        """The values vouched for by the host."""
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:

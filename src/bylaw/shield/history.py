@@ -381,7 +381,7 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """Return the error to raise after other writers have written first `TRIES` times."""
+        """The error to raise after other writers have written first `TRIES` times."""
         return LogError(f"other processes keep writing to conversation `{self.id}`: gave up after {TRIES} tries")
 
 

@@ -125,7 +125,6 @@ def _instruction(pack: Pack, tool: Tool, rules: Sequence[tuple[Rule, Sequence[Pr
 
 
 def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
-    """Return the consent predicates of an enforced rule."""
     if rule.policy in pack.held_back:
         return []
     return [each for name in atoms(rule.formula) if (each := pack.book.predicates[name]).consent]

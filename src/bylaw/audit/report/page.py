@@ -85,7 +85,6 @@ def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
 
 
 def _size(event: JsonRecord) -> int:
-    """Return the approximate length of an event."""
     said = event.get("text") or "".join(str(pair) for pair in event.get("arguments", ()))
     return 60 + len(said if isinstance(said, str) else said[0])
 
@@ -374,7 +373,6 @@ def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[s
 
 
 def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> Iterator[str]:
-    """Yield the page in parts."""
     files = resources.files("bylaw.audit.report")
     style = (files / "page.css").read_text("utf-8")
     script = joined_scripts(SCRIPTS)

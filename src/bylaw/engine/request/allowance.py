@@ -114,7 +114,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """Return the id of the allowance in the log."""
+        """The id of the allowance in the log."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:

@@ -233,7 +233,6 @@ def fits(field: str, name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _stems(name: str) -> frozenset[str]:
-    """Return the word stems of a field's name."""
     return frozenset(stem(word) for word in words_of(name.replace(" ", "_")))
 
 
