@@ -20,12 +20,15 @@ def no_credentials(tables):
 
 
 def is_of_server(parts):
-    return lower(parts[-1]).startswith("pg_") or lower(parts[-1]).startswith('"pg_') or any(lower(part) in {"pg_catalog", "information_schema", '"pg_catalog"', '"information_schema"'} for part in parts[:-1])
+    name = lower(parts[-1])
+    if any(name.startswith(each) for each in ["pg_", '"pg_', "sqlite_", '"sqlite_']):
+        return True
+    return any(lower(part) in {"pg_catalog", "information_schema", "mysql", "sys", "performance_schema", '"pg_catalog"', '"information_schema"', '"mysql"', '"sys"', '"performance_schema"'} for part in parts[:-1])
 
 
 def describes(name):
     if name in {"tables", "columns", "views", "schemata", "table_constraints", "key_column_usage", "constraint_column_usage", "referential_constraints", "check_constraints", "sequences", "routines", "parameters", "triggers", "table_privileges", "column_privileges", "domains"}:
         return True
-    if name in {"pg_class", "pg_namespace", "pg_attribute", "pg_attrdef", "pg_type", "pg_index", "pg_indexes", "pg_constraint", "pg_tables", "pg_views", "pg_matviews", "pg_sequences", "pg_sequence", "pg_description", "pg_depend", "pg_proc", "pg_trigger", "pg_enum", "pg_inherits", "pg_extension", "pg_available_extensions", "pg_database", "pg_roles", "pg_user", "pg_am", "pg_operator", "pg_collation", "pg_language", "pg_policies", "pg_locks", "pg_timezone_names", "pg_partitioned_table", "pg_statio_user_tables"}:
+    if name in {"pg_class", "pg_namespace", "pg_attribute", "pg_attrdef", "pg_type", "pg_index", "pg_indexes", "pg_constraint", "pg_tables", "pg_views", "pg_matviews", "pg_sequences", "pg_sequence", "pg_description", "pg_depend", "pg_proc", "pg_trigger", "pg_enum", "pg_inherits", "pg_extension", "pg_available_extensions", "pg_database", "pg_am", "pg_operator", "pg_collation", "pg_language", "pg_policies", "pg_locks", "pg_timezone_names", "pg_partitioned_table", "pg_statio_user_tables", "sqlite_master", "sqlite_schema"}:
         return True
     return name in {"pg_stat_user_tables", "pg_stat_user_indexes", "pg_stat_all_tables", "pg_stat_all_indexes", "pg_stat_database", "pg_stat_bgwriter"}
