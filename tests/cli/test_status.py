@@ -241,7 +241,7 @@ def test_a_database_of_other_conversations_is_told(was: str, now: str, shop: Sho
     assert "disagrees" not in audit(shop, logs).stdout
     shop.world.write_text(shop.world.read_text().replace(was, now))
     told = " ".join(audit(shop, logs).stdout.split())
-    assert "At 1 call the database contradicts what the agent had looked up" in told
+    assert "At 1 call, the database contradicts what the agent had looked up" in told
 
 
 @pytest.mark.parametrize("command", [("scan",), ("init", "--document", "policy.md", "--out")])
