@@ -136,3 +136,16 @@ def test_that_no_anchor_can_be_noted_is_known_before_there_is_one_and_tried_agai
     anchoring.end()
     assert noted[-1] is False
     assert len(read_anchors(path)) == 1
+
+
+def test_two_anchors_of_one_entry_that_differ_are_a_fault(tmp_path: Path) -> None:
+    log, path, other = tmp_path / "log.db", tmp_path / "anchors", tmp_path / "other.db"
+    grow(str(log), "north")
+    note(str(log), path)
+    # Another log takes its place, and is anchored by a service that knows no earlier anchor.
+    grow(str(other), "north")
+    note(str(other), path)
+    store = open_store(str(other))
+    faults = verify(store, "north", anchors=read_anchors(path)).faults
+    store.close()
+    assert any("contradict each other" in each for each in faults)

@@ -222,3 +222,46 @@ def test_a_yes_is_not_found_again_where_the_history_lacks_the_users_words(tmp_pa
     host.said = said
     host.press(wanted, yes=True)
     assert host.decide(wanted).allowed
+
+
+CLOSED = made(
+    {
+        "pack.yaml": "{format: 1, name: bank, document: policy.md, shield: {posture: enforce}}\n",
+        "policy.md": "Before any change, ask, and wait for a yes.\n",
+        "policies.yaml": "policies: [{id: confirm, kind: rule, spans: ['Before any change, ask, and wait for a yes.']}]\n",
+        "rules.yaml": (
+            "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
+            "rules: [{id: confirm, formula: ALWAYS (change IMPLIES agreed)}]\n"
+        ),
+        "tools.yaml": (
+            "tools:\n  transfer: {effect: write, put_as: 'transfer {amount} to {to}',"
+            " parameters: {to: string, amount: string}}\n"
+        ),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [{"role": "user", "content": "No! Stop, do not send it."}],
+        [{"role": "assistant", "content": "It was sent."}, {"role": "user", "content": "Thanks!"}],
+    ],
+)
+def test_a_call_without_a_result_stays_if_something_was_said_after_its_turn(after: list[dict[str, Any]]) -> None:
+    given = {"to": "AC-22", "amount": "250.00"}
+    function = {"name": "transfer", "arguments": json.dumps(given)}
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "Send 250 to AC-22, please."},
+        {"role": "assistant", "content": "Shall I transfer 250.00 to AC-22?"},
+        {"role": "user", "content": "Yes."},
+    ]
+    made_call = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+    }
+    with Shield(CLOSED) as shield:
+        assert shield.decide(history, "transfer", given).answer == "allow"
+        assert shield.decide([*history, made_call], "transfer", given).answer == "allow"
+        assert shield.decide([*history, made_call, *after], "transfer", given).answer == "ask"

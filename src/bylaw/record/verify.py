@@ -58,7 +58,10 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     faults: list[str] = []
     link, number, removed = ROOT, 0, 0
     found_head = not head
-    anchors = {each.number: each for each in noted}
+    anchors: dict[int, Anchor] = {}
+    for each in noted:
+        if anchors.setdefault(each.number, each).link != each.link:
+            faults.append(f"the anchors of {anchors[each.number].when} and {each.when} contradict each other")
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:

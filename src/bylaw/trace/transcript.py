@@ -159,10 +159,10 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last unanswered call of this tool with these arguments, and everything after it. Only the
+        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn. Only the
         latest turn with unanswered calls is searched; the turn continues. If there are several such calls, the call
         with this id is removed; a call with another id is a different call. Return False, and remove nothing, if there
-        is no such call.
+        is no such call, or if anything was said or called after its turn: then the call may have run.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -175,6 +175,9 @@ class Transcript:
             if is_such and not is_another and (start is None or (id and call.id == id)):
                 start = step
         if start is None or turn is None:
+            return False
+        after = (each for each in self.events[start:] if not isinstance(each, Result))
+        if any(each.turn != turn or each.by == "user" for each in after):
             return False
         self.take_back(start)
         self.turn = turn
