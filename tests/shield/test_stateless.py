@@ -228,7 +228,7 @@ CLOSED = made(
     {
         "pack.yaml": "{format: 1, name: bank, document: policy.md, shield: {posture: enforce}}\n",
         "policy.md": "Before any change, ask, and wait for a yes.\n",
-        "policies.yaml": "policies: [{id: confirm, kind: rule, spans: ['Before any change, ask, and wait for a yes.']}]\n",
+        "policies.yaml": "policies: [{id: confirm, kind: rule, spans: ['Before any change, ask']}]\n",
         "rules.yaml": (
             "predicates: {change: {effect: write}, agreed: {consented: told}}\n"
             "rules: [{id: confirm, formula: ALWAYS (change IMPLIES agreed)}]\n"
