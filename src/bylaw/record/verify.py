@@ -59,9 +59,8 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     link, number, removed = ROOT, 0, 0
     found_head = not head
     anchors: dict[int, Anchor] = {}
-    for each in noted:
-        if anchors.setdefault(each.number, each).link != each.link:
-            faults.append(f"the anchors of {anchors[each.number].when} and {each.when} contradict each other")
+    firsts = [(anchors.setdefault(each.number, each), each) for each in noted]
+    faults += [f"the anchors of {a.when} and {b.when} contradict each other" for a, b in firsts if a.link != b.link]
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
