@@ -157,7 +157,7 @@ def say(session: LiveSession, talk: Sequence[Event], step: int = 0) -> Iterator[
 
 
 def quickest(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """Return the least time of each decision over all rounds."""
+    """Return the shortest time of each decision over all rounds."""
     return [min(times) for times in zip(*rounds, strict=True)]
 
 

@@ -192,8 +192,8 @@ def test_the_commands_work_from_a_folder_of_logs(tmp_path: Path, monkeypatch: py
     [
         (["LOGS", "--times", "2"], "cannot be multiplied"),
         (["LOGS", "--rl-times", "2"], "cannot be multiplied"),
-        (["--keep-all"], "need logs"),
-        (["--document", "LOGS"], "need logs"),
+        (["--keep-all"], "require logs"),
+        (["--document", "LOGS"], "require logs"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_told(said: list[str], why: str, tmp_path: Path) -> None:

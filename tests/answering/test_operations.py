@@ -112,7 +112,7 @@ def test_a_search_finds_rare_words_with_the_reply_to_them_in_order() -> None:
     ("plan", "fault"),
     [
         (Plan(()), "a plan has 1 to 12 steps"),
-        (Plan((Check("told", "?", ("later",)), Search("later", ""))), "uses `later`, which no step before it is"),
+        (Plan((Check("told", "?", ("later",)), Search("later", ""))), "uses `later`, which is not an earlier step"),
         (Plan((Search("told", "x"),)), "`told` is a search"),
         (Plan((Check("told", "?"), Check("told", "?"))), "`told` is not a unique name"),
         (Plan((Check("told told", "?"),)), "is not a unique name"),

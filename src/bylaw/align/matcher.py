@@ -275,7 +275,7 @@ class Matcher:
         """Whether the values, limits and cases in a statement are the policy's."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
-            # A number without a unit may be any of the policy's. "No charge" is $0.00.
+            # A number without a unit may have any unit of the policy. "No charge" is $0.00.
             same = [each for each in entry.values if each == (kind, number)]
             same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
             if not same:

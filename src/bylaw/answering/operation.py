@@ -89,7 +89,7 @@ class Plan(Struct, frozen=True):
         for step in self.steps:
             if not step.name.isidentifier() or step.name in known:
                 found.append(f"`{step.name}` is not a unique name")
-            found += [f"`{step.name}` uses `{name}`, which no step before it is" for name in used(step, known)]
+            found += [f"`{step.name}` uses `{name}`, which is not an earlier step" for name in used(step, known)]
             if isinstance(step, Use) and step.tool not in tools:
                 found.append(f"`{step.name}` uses the tool `{step.tool}`, which there is not")
             known[step.name] = step

@@ -490,8 +490,9 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
         try:
             with deaf_to_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
-        except OSError as error:
-            # If a worker ends while the next one is starting, the shared pool breaks.
+        except (OSError, ValueError) as error:
+            # If a worker ends while the next one is starting, the shared pool breaks. Its files may even be closed, and
+            # their numbers used again.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:

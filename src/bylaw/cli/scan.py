@@ -76,7 +76,7 @@ class _Entry(NamedTuple):
     head: str
     text: str
     more: Sequence[str] = ()
-    """Further lines; one screen shows the first."""
+    """Further lines. The first ones fit on one screen."""
     style: str = ""
     later: Sequence[str] = ()
     """Further lines for `--all`."""

@@ -55,7 +55,7 @@ def is_copy(path: str) -> bool:
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Return other files of the compiler's kinds."""
+    """Return other files of the kinds that the compiler writes."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [

@@ -51,7 +51,7 @@ class Sentence(Struct, frozen=True):
 
 
 def number_of(text: str, at: int = 0) -> int:
-    """Return the length of the clause number at a position, with the following space."""
+    """Return the length of the clause number at a position, including the following space."""
     found = _CLAUSE.match(text, at)
     return found.end() - at if found else 0
 

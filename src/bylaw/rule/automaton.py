@@ -168,7 +168,7 @@ Automaton = WholeAutomaton | LazyAutomaton
 
 
 def _cost(state: State) -> int:
-    """Return the cost of a step from this state in a search. Large demands are slow."""
+    """Return the cost of a step from this state in a search. This is slow for large demands."""
     return 1 + len(state[1]) ** 2 // 500
 
 

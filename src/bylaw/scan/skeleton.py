@@ -110,7 +110,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field for use as an example, other than a respelt key."""
+    """Return a field for use as an example, but not a key whose spelling differs."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")

@@ -136,7 +136,7 @@ class _Version:
         self._limited: list[LimitedCall] = []
 
     def replay(self, trajectory: Trajectory) -> tuple[dict[int, Replayed], set[int]]:
-        """Return the results for a conversation's calls, and the steps of the calls that count under a limit."""
+        """Return the results for a conversation's calls, and the steps of the calls that count towards a limit."""
         limited = list(limited_calls(self.pack, trajectory, None, attempted=True))
         self._limited += limited
         return replay(self.pack, self._postures, trajectory), {call.step for call in limited}

@@ -176,7 +176,7 @@ _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
 
 
 def _begins(text: str, here: int) -> bool:
-    """Whether no word or number continues at this position."""
+    """Whether this position is not inside a word or number."""
     before = text[here - 1] if here else " "
     if before.isalnum() or before in "_-":
         return False

@@ -195,7 +195,7 @@ def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
 
 
 def _declines(before: Sequence[True_], at: int, yes: int, call: CallKey) -> bool:
-    """Whether the user said no here to this call, in any spelling, after the yes at another place."""
+    """Whether the user said no here to this call, in any spelling, after saying yes to it elsewhere."""
     event = before[at]
     if isinstance(event, Pressed):
         return not event.yes and event.seen > yes and may_be_one(event.call, call)
