@@ -275,7 +275,7 @@ def _tools(
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
-        given = catalogue[each.tool].get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
+        given: Any = catalogue[each.tool].get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
         if each.tool in generic:
             lines.append("  # A generic tool: each call does what an argument says; see `actions`")
         elif each.effect == "write" and (sentences := draft_sentences(each.tool, given, taken)):
