@@ -1,7 +1,7 @@
 """Drafts a pack from logs and a policy document. Every guess is marked."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -275,7 +275,8 @@ def _tools(
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
-        given: Any = catalogue[each.tool].get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
+        record = cast(dict[str, Any], catalogue.get(each.tool, {}))
+        given = record.get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
         if each.tool in generic:
             lines.append("  # A generic tool: each call does what an argument says; see `actions`")
         elif each.effect == "write" and (sentences := draft_sentences(each.tool, given, taken)):
