@@ -275,8 +275,9 @@ def _tools(
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
-        record = cast(dict[str, Any], catalogue.get(each.tool, {}))
-        given = record.get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
+        given: Mapping[str, Any] = parameters_of(shape)
+        if each.tool in catalogue:
+            given = cast(Mapping[str, Any], catalogue[each.tool]).get("parameters", {})
         if each.tool in generic:
             lines.append("  # A generic tool: each call does what an argument says; see `actions`")
         elif each.effect == "write" and (sentences := draft_sentences(each.tool, given, taken)):
