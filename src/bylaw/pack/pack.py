@@ -32,7 +32,7 @@ from bylaw.pack.code import (
     with_unsaid,
 )
 from bylaw.pack.review import Standing, unaccepted
-from bylaw.pack.rules import ReadyRules, Rules, RulesReader
+from bylaw.pack.rules import ReadyRules, Rules, RulesReader, where_broken
 from bylaw.pack.statements import Ambiguous, PolicyReader, read_tools
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.catalogue import CatalogueError
@@ -258,16 +258,17 @@ class Pack(Struct, frozen=True, dict=True):
         return frozenset((*guarded, *limited, *ruled))
 
     def _named_by(self, rule: Rule) -> list[str]:
-        """Return the tools that a rule's policy or its predicates name."""
+        """Return the tools that a rule's policy or its predicates name, and whose calls can break the rule."""
         own = self.policies[rule.policy].tools if rule.policy in self.policies else ()
         used = [self.book.predicates[name] for name in atoms(rule.formula)]
         asked = [tool for each in used if each.guard in self.policies for tool in self.policies[each.guard].tools]
         tools = self.schema.tools.values()
-        return [
+        named = {
             *own,
             *asked,
             *(tool.name for tool in tools if any(each.names(tool.name, tool.effect) for each in used)),
-        ]
+        }
+        return [*named & where_broken(rule, self.book.predicates, self.schema, self.policies).tools]
 
     def binds(self, tool: str) -> bool:
         """Whether an enforced guard, rule or limit applies to calls of a tool."""

@@ -1,7 +1,7 @@
 """Predicates in a pack's `rules.yaml`: conditions on an act, each with one source for its value."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, cast, get_args
 
 from msgspec import Struct
@@ -184,7 +184,29 @@ class Predicate(Struct, frozen=True):
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
         if self.find is None or self.way not in ("tool", "effect", "message"):
             return False
-        return bool(self.find(Act(0, tool, {}, "", (), (), 1, 1, False, effect)))
+        return bool(self.find(act_of(tool, effect)))
+
+    def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
+        """Return the value that every act of this kind has; None if it depends on more than the tool and its effect.
+
+        `guarded` are the tools of the predicate's guard.
+        """
+        is_call = act.tool is not None
+        match self.way:
+            case "tool" | "effect" | "message" if self.find is not None:
+                return bool(self.find(act))
+            case "tool":
+                return None if is_call and self.names(str(act.tool), act.effect) else False
+            case "pattern" | "detector" if self.find is not None and is_call:
+                return self.find(act)
+            case "turn" if self.find is TURNS["without_call"] and is_call:
+                return False
+            case "consented" if act.effect not in ("write", "unknown"):
+                return False
+            case "guard" if guarded and act.tool not in guarded:
+                return False
+            case _:
+                return None
 
     def unmade(self, act: Act) -> bool:
         """Return the predicate's value if the call is not made."""
@@ -192,6 +214,11 @@ class Predicate(Struct, frozen=True):
             return False
         fewer = act.writes_in_turn - (act.effect == "write")
         return bool(self.find(replace(act, calls_in_turn=act.calls_in_turn - 1, writes_in_turn=fewer)))
+
+
+def act_of(tool: str | None, effect: str = "") -> Act:
+    """Return an act without text and arguments: a call of a tool or, for None, a message."""
+    return Act(0, tool, {}, "", (), (), 1, 1, False, effect)
 
 
 class PredicateReader:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import FormulaError, meant
 from bylaw.facts.schema import Schema
-from bylaw.pack.predicate import TURNS, Predicate, PredicateReader, RuleError, WrittenPredicate
+from bylaw.pack.predicate import TURNS, Predicate, PredicateReader, RuleError, WrittenPredicate, act_of
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located, Scalar, read_record
@@ -18,6 +18,7 @@ from bylaw.rule.formula import Always, atoms, is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.letters import table_of
 from bylaw.rule.monitor import rulebook
+from bylaw.rule.reach import reach
 from bylaw.rule.rule import Limit, Over, Rule, denying_weight, read_rule, threshold_of
 from bylaw.text.day import read_duration
 
@@ -203,6 +204,42 @@ class ReadyRules:
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
 
+class Breaks(Struct, frozen=True):
+    """Where a rule can break."""
+
+    tools: frozenset[str]
+    """The tools whose calls can break it for good."""
+    is_breakable: bool
+    """Whether anything can break it: a call, a message or the end of the conversation."""
+
+
+def where_broken(
+    rule: Rule, predicates: Mapping[str, Predicate], schema: Schema, policies: Mapping[str, Policy]
+) -> Breaks:
+    """Search a rule's automaton over the acts that the pack's tools make possible: a message, or a call of one tool."""
+    acts = [act_of(None), act_of("", "unknown"), *(act_of(name, tool.effect) for name, tool in schema.tools.items())]
+    if schema.actions is not None:
+        # A generic call counts as a look-up next to its actions.
+        acts += [act_of(name, "read") for name in schema.actions.by_tool]
+    used = {name: predicates[name] for name in atoms(rule.formula)}
+    own = {name: frozenset(policies[each.guard].tools) for name, each in used.items() if each.guard in policies}
+    kinds: list[tuple[str, dict[str, bool | None]]] = []
+    is_bound = False
+    for act in acts:
+        values = {name: each.fixed(act, own.get(name, ())) for name, each in used.items()}
+        if rule.for_each:
+            tool = schema.tools.get(act.tool or "")
+            if act.tool is not None and (tool is None or not tool.parameters or rule.for_each in tool.parameters):
+                is_bound = is_bound or tool is not None
+                kinds.append((act.tool, values))
+            values = {name: False if used[name].is_action else value for name, value in values.items()}
+        kinds.append((act.tool or "", values))
+    if rule.for_each and not is_bound:
+        return Breaks(frozenset(), False)
+    found = reach(rule.formula, [values for _, values in kinds])
+    return Breaks(frozenset(kinds[number][0] for number in found.acts), found.is_breakable)
+
+
 class RulesReader:
     """Reads `rules.yaml` and collects every error."""
 
@@ -230,6 +267,7 @@ class RulesReader:
                 if rule.name in rules:
                     self._fault(f"two rules have the name `{rule.name}`", "rules", index)
                 rules[rule.name] = rule
+                self._check_breakable(rule, index, predicates)
         demands = tuple(rule for rule in rules.values() if not rule.physical)
         knowledge = tuple(rule for rule in rules.values() if rule.physical)
         limits = read_limits(file.limits, self._schema, self._policies, self._fault)
@@ -286,6 +324,19 @@ class RulesReader:
                 self._fault(message, "rules", index, hint=hint, lacks=f"predicate {atom}")
         is_consent = any(atom in predicates and predicates[atom].consent for atom in atoms(rule.formula))
         return replace(rule, hard=True) if is_consent and not physical else rule
+
+    def _check_breakable(self, rule: Rule, index: int, predicates: Mapping[str, Predicate]) -> None:
+        """Report a rule that no conversation can break. It would protect nothing."""
+        is_read = all(atom in predicates and predicates[atom].way for atom in atoms(rule.formula))
+        if rule.physical or not is_read:
+            return
+        if where_broken(rule, predicates, self._schema, self._policies).is_breakable:
+            return
+        known = {name for tool in self._schema.tools.values() for name in tool.parameters}
+        hint = "no act of the agent meets its conditions together: a message is no call, and a call has one tool"
+        if rule.for_each and rule.for_each not in known:
+            hint = meant(rule.for_each, known) or f"no tool has the argument `{rule.for_each}`"
+        self._fault(f"rule `{rule.name}` can never be broken, so it protects nothing", "rules", index, hint=hint)
 
     def _check_weight(self, name: str, weight: float, place: str) -> None:
         if not abs(weight) <= HEAVIEST:

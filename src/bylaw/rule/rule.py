@@ -103,7 +103,7 @@ class Limit(Struct, frozen=True):
         return f"`{self.per.rpartition('.')[2]}`"
 
 
-LintKind = Literal["contradictory", "trivial", "duplicate", "subsumed", "blocked", "no_value"]
+LintKind = Literal["contradictory", "duplicate", "subsumed", "blocked", "no_value"]
 
 SUBSET_CAP = 4
 """The maximum number of rules to combine."""
@@ -134,8 +134,6 @@ def lint(
     for rule in every:
         if is_hopeless(rule.formula):
             found.append(LintFinding("contradictory", (rule.name,), f"rule `{rule.name}` can never be followed"))
-        elif is_hopeless(Not(rule.formula)):
-            found.append(LintFinding("trivial", (rule.name,), f"rule `{rule.name}` can never be broken"))
         else:
             sound.append(rule)
     found += _pairs(sound)

@@ -1,0 +1,51 @@
+"""Finds the acts at which a rule can break, if only certain acts are possible."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from bylaw.rule.automaton import BROKEN
+from bylaw.rule.formula import Formula
+from bylaw.rule.monitor import Values, program
+
+
+class Reach(Struct, frozen=True):
+    acts: frozenset[int]
+    """The numbers of the acts that can break the rule for good."""
+    at_end: bool
+    """Whether a conversation can end while the rule is still waiting."""
+
+    @property
+    def is_breakable(self) -> bool:
+        return self.at_end or bool(self.acts)
+
+
+def reach(formula: Formula, acts: Sequence[Values]) -> Reach:
+    """Return where a rule can break in conversations of these acts, each given by its known predicates.
+
+    Unknown predicates may have any value. A rule whose automaton is too large to search can break everywhere.
+    """
+    ready = program(formula)
+    face = ready.pair.rearming
+    letters = [ready.letters(values) for values in acts]
+    if not ready.pair.is_whole or not all(letters):
+        return Reach(frozenset(range(len(acts))), True)
+    by_letter: dict[int, set[int]] = {}
+    for number, own in enumerate(letters):
+        for letter in own:
+            by_letter.setdefault(letter, set()).add(number)
+    broken: set[int] = set()
+    seen = {face.start}
+    waiting = [face.start]
+    at_end = False
+    while waiting:
+        here = waiting.pop()
+        for letter, numbers in by_letter.items():
+            there, verdict = face.step(here, letter)
+            if verdict is None or verdict == BROKEN:
+                broken |= numbers
+            at_end = at_end or not face.accepts(there)
+            if there not in seen:
+                seen.add(there)
+                waiting.append(there)
+    return Reach(frozenset(broken), at_end)
