@@ -455,9 +455,7 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """Return the gold conversations of one part of a desk's tasks. Tasks that the expert fails are counted in
-    `dropped`.
-    """
+    """Return the gold conversations of one part of a desk. Tasks that the expert fails count as `dropped`."""
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):

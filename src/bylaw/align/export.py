@@ -179,9 +179,7 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. The task's data has the row under `gold`; the turn is the model's first
-    message.
-    """
+    """Return a reward for verifiers. The task has the row as `gold`; the turn is the model's first message."""
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None

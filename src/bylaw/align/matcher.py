@@ -358,8 +358,7 @@ class Checked(Struct, frozen=True):
     beside: tuple[str, ...]
     """Policies that the thought states and the turn does not need."""
     made_up: tuple[str, ...]
-    """Stated rules that belong to no policy, and amounts and days without a source in the policies or the conversation.
-    """
+    """Stated rules of no policy, and amounts and days without a source in policies or conversation."""
 
     @property
     def is_faithful(self) -> bool:
@@ -373,9 +372,7 @@ class Checked(Struct, frozen=True):
 
 
 def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
-    """Check a thought against the guards' findings at its turn. `said` is the conversation, whose values are
-    allowed.
-    """
+    """Check a thought against the guards' findings. `said` is the conversation, whose values are allowed."""
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)
     stated = [pack.policies[name] for name in {*found.required, *mentions.recalled}]

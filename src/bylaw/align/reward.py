@@ -75,8 +75,7 @@ class Switches(Struct, frozen=True):
     higher than that of a call with wrong values, so it teaches a model to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """The weight of the compliance term: the penalty for a write that the guards do not permit, given the facts seen.
-    """
+    """The weight of the compliance term, the penalty for a write that the guards do not permit on what was seen."""
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):

@@ -112,9 +112,7 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Words with which an agent declines. The pattern is rough, so a match only ever reduces a score or leaves a text
-out.
-"""
+"""Words that decline. The pattern is rough, so a match only ever reduces a score or leaves a text out."""
 
 
 class Slot(Struct, frozen=True):

@@ -52,9 +52,7 @@ def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortes
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """Return a sentence as part of a list: without full stop or semicolon, and in lower case unless it begins with a
-    name.
-    """
+    """Return a sentence as part of a list: no full stop or semicolon, lower case unless it begins with a name."""
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
@@ -193,9 +191,7 @@ class _Composer:
         self._before = before
         self._turn = turn
         self._brevity = brevity
-        """1 leaves out the wish, 2 also leaves out the list of missing facts, and 3 also uses each policy's shortest
-        wording.
-        """
+        """1 leaves out the wish, 2 also the missing facts, and 3 uses each policy's shortest wording."""
         self._found = found
         self._rng = rng
         self._names = names

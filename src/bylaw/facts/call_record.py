@@ -47,9 +47,7 @@ _LONGEST_PATTERN = 60
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Return whether the tool ran the call; None if this is unknown. `value` is the decoded result, if the caller has
-    it.
-    """
+    """Return whether the tool ran the call; None if unknown. `value` is the decoded result, if at hand."""
     if result is None or not result.captured:
         return None
     if result.refused:
@@ -71,9 +69,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Return a record as JSON if Python printed it or a message part contains it. Return an empty string for any other
-    result.
-    """
+    """Return a record that Python printed, or that a message part contains, as JSON; empty for any other result."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -112,9 +108,7 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like an error. Only for statistics, which do not require
-    certainty.
-    """
+    """Whether a result is flagged as an error or looks like one. Only for statistics, which may err."""
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
@@ -163,9 +157,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of a text. Unless `whole` is set, return only the first word, and only if it names an
-    error.
-    """
+    """Return a text's first clause. Unless `whole` is set, return only its first word if that names an error."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -195,15 +187,11 @@ class CallRecord(Struct, eq=False):
     has_told: bool = False
     """Whether the result showed more of an entity than its key."""
     actions: "tuple[CallRecord, ...]" = ()
-    """For a call of a generic tool: the actions that the call performs. They share the step and the result of the
-    call.
-    """
+    """For a call of a generic tool: the actions that it performs. They share its step and its result."""
     called: str = ""
     """For an action: the tool whose call performs the action."""
     untold: Mapping[str, Any] = {}
-    """For an action: the call's values that are not parameters of the action. An agreement to the action also covers
-    these values.
-    """
+    """For an action: the call's values that it does not take. An agreement to the action also covers these."""
     is_evidence: bool = True
     """Whether the result shows facts. The result of an action does not, if the agent may have written it."""
     is_beside: bool = False
@@ -227,9 +215,7 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether the result shows no facts, because it is an action's result that the agent may have written, or the
-        result of a look-up with an undeclared argument.
-        """
+        """Whether the result shows no facts, because the agent may have written or influenced it."""
         tool = self.tool
         if not self.is_evidence:
             return True
@@ -303,9 +289,7 @@ class Answers:
                 yield made
 
     def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """Yield, with their results, the accepted calls of `tool` whose results the agent of the judged call had
-        seen.
-        """
+        """Yield the accepted calls of `tool`, with results, that the agent of the judged call had seen."""
         for made in self.of(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
@@ -341,9 +325,7 @@ class AnsweredCalls:
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records by argument names and normalised values. The key None contains the records whose values are not
-        plain.
-        """
+        """Records by argument names and normalised values; under None, those with values that are not plain."""
 
     def add(self, made: CallRecord) -> None:
         insort(self.records, made, key=_step)
@@ -459,9 +441,7 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may represent a value. The characters left in the text must occur in the value in the same
-    order.
-    """
+    """Whether masked text may represent a value: the characters left in it occur in the value in this order."""
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

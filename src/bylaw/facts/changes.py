@@ -27,9 +27,7 @@ class UndeclaredCall:
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key occurs in the arguments. If an entity has no key, the arguments never name
-        it.
-        """
+        """Whether every part of the key occurs in the arguments. Arguments never name an entity without a key."""
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -69,9 +67,7 @@ class Touch(NamedTuple):
     fields: frozenset[str] | None = None
     """The fields that may have changed; None means all fields."""
     by_result: bool = False
-    """Whether the touch counts only until the result arrives. From then on, the entities in the result have their own
-    touches.
-    """
+    """Whether the touch counts only until the result arrives, which names the touched entities."""
     undeclared: UndeclaredCall | None = None
     """Set for a call without declared changes, which may change any entity that it names."""
 
@@ -102,24 +98,18 @@ class Changes:
         self.under_way: dict[int, CallRecord] = {}
         """Calls that have no result so far, by identity and in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call made while other calls were running, by step: the start of the call's turn, and the running
-        calls.
-        """
+        """By step, for each call made while others ran: the start of its turn, and the running calls."""
         self._asked: list[int] = []
         """The steps of the calls in `_beside`."""
 
     def ask(self, made: CallRecord) -> None:
-        """Record a call that was made while other calls were running. Its result may predate the effects of those
-        calls.
-        """
+        """Record a call made while others were running. Its result may predate their effects."""
         of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
         self._beside[made.step] = (made.start, list(of_turn))
         self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Record a call that may change something. A refused call changes nothing. `find` returns fields that refer to
-        other entities.
-        """
+        """Record a call that may change something. `find` returns fields that refer to other entities."""
         tool = made.tool
         if tool is None and sounds_harmless(made.call.tool):
             return
@@ -146,9 +136,7 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities named in a write's result as changed. If the result names no entity, record all entities
-        of the kind as changed.
-        """
+        """Record the entities that a write's result names as changed; if it names none, all of the kind."""
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
                 continue
@@ -160,9 +148,7 @@ class Changes:
     def last(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call before a step that may have changed the field since a look-up saw it, or
-        None if there is no such call.
-        """
+        """Return the step of the last call that may have changed the field after a look-up saw it, or None."""
         if entity not in self._touches and not self._undeclared:
             return None
         last = self.between(entity, key, field, after, before, known_at=known_at)
@@ -174,9 +160,7 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call between two steps (both excluded) that may change the field, or None if
-        there is no such call.
-        """
+        """Return the step of the last call between two steps (excluded) that may change the field, or None."""
         last: int | None = None
         for mine in self._lists(entity, key, field):
             # For an early step, bisection skips the many later calls.
@@ -243,9 +227,7 @@ class Changes:
             touches.insert(place, touch)
 
     def _lists(self, entity: str, key: Key, field: str) -> Iterator[list[Touch]]:
-        """Yield the lists of writes that may change a field. They are recorded under the field's key or under any key,
-        and under the field's name or under all fields.
-        """
+        """Yield the lists of writes that may change a field: of its key or any key, its name or all fields."""
         if self._undeclared:
             yield self._undeclared
         touches = self._touches.get(entity)

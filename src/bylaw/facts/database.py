@@ -21,9 +21,7 @@ Index = dict[str, dict[Key, WorldRecord]]
 
 
 class _Records:
-    """Records by entity and key. An entity marked `partial` may have further records, so a missing record is
-    unknown.
-    """
+    """Records by entity and key. If an entity is `partial`, a missing record of it is unknown."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial
@@ -41,9 +39,7 @@ class _Records:
 
 
 class _Placed:
-    """Records at the places under the pack's `world:`. `read` returns a table's rows by name, or the whole document for
-    an empty name.
-    """
+    """Records at the places under `world:`. `read` returns a table's rows, or the document for an empty name."""
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place

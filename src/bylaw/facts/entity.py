@@ -55,23 +55,17 @@ class Field(Struct, frozen=True):
     currency: str = ""
     """The currency that applies if an amount has none."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the other entity, and the field of that entity that refers to this one. A world builds the
-    list from that field.
-    """
+    """For a list of keys: the other entity, and its field that refers to this one. A world builds the list from it."""
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity. For each argument, it has a key field, or a text that contains `{key
-    field}`.
-    """
+    """The tool that looks up an entity. Each argument has a key field, or a text that contains `{key field}`."""
 
     tool: str
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for looking up the entity with this key. An argument that the key does not determine is
-        None.
-        """
+        """Return the arguments for looking up this key. An argument that the key does not determine is None."""
         return {
             argument: _filled(part, parts) if "{" in part else parts.get(part)
             for argument, part in self.arguments.items()
@@ -123,9 +117,7 @@ class Entity(Struct, frozen=True):
     origin: Origin = "system"
     """`conversation` if the entity exists only in the conversation."""
     complete: bool = False
-    """Whether an entity that was not shown certainly does not exist, provided that every relevant result was
-    readable.
-    """
+    """Whether an entity that no result showed does not exist, provided that every relevant result was readable."""
 
     @property
     def is_always_there(self) -> bool:
@@ -221,9 +213,7 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""The first words of field names that can begin a question, such as `is` in `is_late`. In the question, the entity
-follows the first word.
-"""
+"""First words of field names that can begin a question, before the entity: `is` in `is_late`."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
 """Facts that every host knows, regardless of the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -49,9 +49,7 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     readable: int
     """The number of captured results that are data, match a pattern of the pack, or are refusals."""
     shown: int | None = None
-    """The number of results that contain something the entities map; None if the pack maps nothing in the tool's
-    results.
-    """
+    """The number of results with something that the entities map; None if the pack maps nothing there."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
@@ -65,9 +63,7 @@ class EvidenceCount:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
         """For each tool, the number of results with each grade."""
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups, each with its observations. None if there is no pack; then the results of every tool
-        count.
-        """
+        """The pack's look-ups, each with its observations; None without a pack, when every tool counts."""
         self._mapped: frozenset[str] = frozenset()
         """The tools whose results the pack maps to entities."""
         if schema is not None:
@@ -127,9 +123,7 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """Return the grade of one result. `observations` are the observations of its tool; None means that the pack
-    declares none.
-    """
+    """Return the grade of one result, given its tool's observations; None if the pack declares none."""
     if not result.captured:
         return "uncaptured"
     value = result.value()
@@ -241,9 +235,7 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """Return those results of a tool that may have failed to show the field although their arguments do not contain the
-    entity's key. Cached.
-    """
+    """Return a tool's results that may have failed to show the field, whatever their arguments. Cached."""
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
         # A late result may belong before other results.
@@ -293,9 +285,7 @@ def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) 
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up requests the entity by its key. None if the look-up lists entities, or if its arguments are
-    lost.
-    """
+    """Whether a look-up requests the entity by its key. None if it lists entities or its arguments are lost."""
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]

@@ -37,9 +37,7 @@ class Claims:
         """For each set of patterns: the number of messages searched, and the matches, each with step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the step and the text of the last message before a step that states the value. UNSEEN means any value
-        of the field.
-        """
+        """Return step and text of the last message before a step that states the value, or any if UNSEEN."""
         forms = _stating(field, value)
         if not forms:
             return None
@@ -177,9 +175,7 @@ class Ledger(ShownThings):
     requests: Requests | None = None
     """Returns the allowance of the user's request, if the pack needs it."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
-    """Returns, as a raw value, what the user stated before a call that code cannot read. Returns UNSEEN if there is no
-    such statement.
-    """
+    """Returns the raw value that the user stated before a call in words that code cannot read, or UNSEEN."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
@@ -197,9 +193,7 @@ class Ledger(ShownThings):
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """For each pattern: the number of user messages searched, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """For each tool, entity and field: the number of results checked, and the results that may have failed to show
-        the field.
-        """
+        """By tool, entity and field: how many results were checked, and which may have failed to show the field."""
         self._to_show: dict[int, CallRecord] = {}
         """Refused calls, by step, for which a shield made look-ups that the agent has not seen yet."""
 
@@ -230,9 +224,7 @@ class Ledger(ShownThings):
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events, starting at `step`. `made` is the record of the first event if that event is a call that
-        was already judged.
-        """
+        """Add the next events, starting at `step`. `made` is the first one's record if it was already judged."""
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
@@ -366,9 +358,7 @@ class Ledger(ShownThings):
             self._absorb(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded. False if there are no messages, because the log may
-        not record messages.
-        """
+        """Whether every user message before a step was recorded. False without messages, which a log may omit."""
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:

@@ -280,9 +280,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the record itself shows the key or another field, rather than only the call. `{}` or a mere message
-        does not.
-        """
+        """Whether the record itself, and not only the call, shows the key or another field."""
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
         for name in observation.entity.fields:
             if name not in observation.fields and item.get(name) is not None:
@@ -300,9 +298,7 @@ def _is_something(value: Any) -> bool:
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """Return the text in which patterns are searched: any refusal, or a result that is not JSON. None for all other
-    data.
-    """
+    """Return the text in which patterns are searched: a refusal, or a result that is not JSON. None for other data."""
     if isinstance(value, str):
         return value
     return None if is_accepted and result.is_json() else result.text
@@ -366,15 +362,11 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
 
 
 Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted", "spelt_otherwise"]
-"""Why a result shows nothing: it was not recorded, is not data, fits no observation, contains `null`, or contradicts
-another result.
-"""
+"""Why a result shows nothing."""
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Return why a captured result shows nothing of an entity. None if the result is a valid answer, such as an empty
-    list.
-    """
+    """Return why a captured result shows nothing of an entity; None for a valid answer, such as an empty list."""
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
@@ -411,9 +403,7 @@ class Change(Struct, frozen=True):
     misfit: Callable[[PathScope], bool] | None = None
     """Whether `each` finds a value of another structure, in which case the arguments do not name the entities."""
     by_result: bool = False
-    """Whether the result names the entities. Until the result arrives, the change applies to all entities of the
-    kind.
-    """
+    """Whether the result names the entities. Until it arrives, the change applies to all of the kind."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
     """Whether the write changes anything, given its arguments and its result."""
 

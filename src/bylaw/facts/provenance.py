@@ -40,9 +40,7 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return the fields that identify a record, normalised. None if no field names an author; then any field may
-    identify the record.
-    """
+    """Return the fields that identify a record, normalised. None, meaning any, if no field names an author."""
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -61,9 +59,7 @@ def is_search(argument: str) -> bool:
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the user's words quote something, or name a topic, a title or a field. This is determined from the words
-    that precede them.
-    """
+    """Whether the words before a quote say that the user quotes something, or names a topic, title or field."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -90,9 +86,7 @@ TracedSource = Literal["user", "host", "record", "content", "agent"]
 of a result, or the agent.
 """
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""Sources by trust, the least trusted first. A combination of values counts as the least trusted source among its
-parts.
-"""
+"""Sources by trust, the least trusted first. A combination of values counts as the least trusted of its parts."""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -103,9 +97,7 @@ _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 
 class ValueOrigin(Struct, frozen=True):
-    """The most trusted origin of a value: the user's words, the host, a record or free text. It may also be that no
-    origin was found.
-    """
+    """The most trusted origin of a value, if any was found."""
 
     kind: OriginKind
     step: int | None = None
@@ -134,9 +126,7 @@ class Traced(Struct, frozen=True):
     beside: Mapping[str, str] = {}
     """The other short fields of the record, normalised."""
     pointed: tuple[str, ...] = ()
-    """For content: the names by which the user referred to the source, normalised. The names are arguments and
-    neighbouring fields.
-    """
+    """For content: the names by which the user referred to the source, normalised."""
     parts: tuple[TracedSource, ...] = ()
     """For a derived value: the origins of its parts."""
     number: int = -1
@@ -167,9 +157,7 @@ class Provenance:
         tools: Mapping[str, Tool] | None = None,
         pages: "PageTerms | None" = None,
     ) -> None:
-        """`pages` specifies which tools show browser pages, and which parts of a page may have been written by
-        anyone.
-        """
+        """`pages` says which tools show browser pages, and which parts of a page anyone may have written."""
         self._events = events
         self._pages = pages
         self._instructions = instructions
@@ -264,9 +252,7 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return two lists of steps before a step: those of writes with a value as an argument, and those of later
-        results that showed the value.
-        """
+        """Return the steps of writes with a value as an argument, and of later results that showed it."""
         spelling = spell(value)
         if spelling is None:
             return [], []
@@ -382,9 +368,7 @@ class Provenance:
         return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """Return the fields by which the user may refer to a record, normalised; None if the user may refer to it by
-        any field.
-        """
+        """Return the fields by which the user may refer to a record, normalised; None means any."""
         if (step, number) not in self._own_fields:
             tool = self._tools.get(self._texts.tool(step))
             places = self.places(step)

@@ -91,9 +91,7 @@ class Place(Struct, frozen=True, gc=False):
     field: str
     """The name of the field or line; empty for a list item or a line without a label."""
     top: str
-    """The field of the record that the value belongs to. This field determines trust: a line in the body of an email
-    belongs to the field `body`. Empty in text without fields.
-    """
+    """The record's field that the value belongs to, which determines trust; empty in text without fields."""
     record: int
     """The number of the record; -1 if the place is outside all records."""
     is_whole: bool
@@ -179,9 +177,7 @@ class ResultPlaces:
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
     def written(self, number: int, field: str) -> str:
-        """Return the text of a record's field as written, with line breaks. Empty if the record does not have the
-        field.
-        """
+        """Return the text of a record's field as written, with line breaks; empty without the field."""
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
         return part if isinstance(part, str) else ""
 

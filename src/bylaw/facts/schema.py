@@ -38,9 +38,7 @@ class CardFact(Struct, frozen=True):
     """How to format the value, with the keys `title`, `currency` and `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields that the expression reads, as `Entity.field`. If it reads several entities, each attribute name is
-    listed for each of these entities.
-    """
+    """The fields read, as `Entity.field`. With several entities, each attribute counts for each of them."""
     unnamed: frozenset[str] = frozenset()
     """The entities that the expression reads by keys that are not arguments of the call."""
 
@@ -56,18 +54,14 @@ class WorldChange(Struct, frozen=True):
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
-    """For each field: one of `is`, `plus`, `minus`, `append`, `extend`, `remove` and `remove by field`, with a
-    value.
-    """
+    """For each field, an operation (`is`, `plus`, `minus`, `append`, `extend`, `remove`, `remove by`) and a value."""
     delete: bool = False
     when: Expression | None = None
     """Whether the entity changes at all."""
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
     """The new value of each field."""
     is_through: bool = False
-    """Whether the changed entity is named by another entity. If that reference is unknown, any entity of the kind may
-    change.
-    """
+    """Whether another entity names the changed one. If that reference is unknown, any of the kind may change."""
 
     def fields(self) -> frozenset[str]:
         """All fields that the write may set."""
@@ -87,9 +81,7 @@ class WorldChange(Struct, frozen=True):
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """Return the key of the affected entity. A missing part is NOTHING. None means that any entity may be
-        affected.
-        """
+        """Return the affected entity's key. A missing part is NOTHING. None means any entity."""
         parts = [
             next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
         ]
@@ -162,9 +154,7 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """Return the value of a field after a write, based on the arguments and, once known, the result of the write.
-    NOTHING if the value is unknown.
-    """
+    """Return a field's value after a write, by its arguments and, once known, its result; NOTHING if unknown."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -196,9 +186,7 @@ def effect_on(
 
 
 class Stored(Struct, frozen=True):
-    """One place in which an entity's records are stored: a table or a path in a document, with a path within each
-    item.
-    """
+    """A place of an entity's records: a table or a path in a document, with a path within each item."""
 
     observation: Observation
     table: str = ""
@@ -227,9 +215,7 @@ class ShownResults(Protocol):
     """The results that an agent has been shown."""
 
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return records `{arguments, value, step}` for the calls of `tool` whose arguments equal `match`, oldest
-        first.
-        """
+        """Return records `{arguments, value, step}` of the calls whose arguments equal `match`, oldest first."""
         ...
 
 
@@ -256,9 +242,7 @@ class Schema(Struct, frozen=True):
     """Whether actions may appear as calls, as in a pack's cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field, look-ups by the entity's own key that may show the field. The declared `read` comes
-    first.
-    """
+    """For each entity and field, look-ups by its own key that may show the field, the declared `read` first."""
     is_told: bool = False
     """Whether any fact comes from the user's words."""
     zone: tzinfo | None = None

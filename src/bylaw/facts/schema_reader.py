@@ -65,9 +65,7 @@ class PathReader:
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Compiles an expression, given its text and its place in the pack. This package does not import the guard
-        language.
-        """
+        """Compiles an expression, given its text and place. This package does not import the guard language."""
 
     def value(self, path: Any, at: YamlPath) -> Getter:
         """Compile a path. If the value is not a path, it is a constant."""
@@ -232,9 +230,7 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report fields that an effect changes but `changes` omits, because the old values of such fields would still
-        count.
-        """
+        """Report entities that an effect changes but `changes` omits, because their old values would still count."""
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
@@ -508,9 +504,7 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Report a look-up by key whose parameters are not declared, probably because they are missing in
-        tools.yaml.
-        """
+        """Report a look-up by key whose tool declares no parameters, which were probably forgotten."""
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} uses them to look up `{at[1]}`"
         hint = (

@@ -1,6 +1,4 @@
-"""The facts that guards read. There are three kinds: what the agent has seen, what only the user or the host can state,
-and what is true.
-"""
+"""The facts that guards read: what the agent has seen, what only the user or the host can state, and what is true."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -137,9 +135,7 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Return the origin of each argument of a call. For a combined value, the least trusted part determines the
-    origin.
-    """
+    """Return the origin of each argument of a call. The least trusted part of a combined value counts."""
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -174,9 +170,7 @@ class SeenFacts:
         """Whether anything other than a well-formed fact was requested, such as members, counts or origins."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value that the agent saw, or ABSENT. Return UNSEEN if the agent never saw a value or if the value
-        is stale.
-        """
+        """Return the value that the agent saw, or ABSENT; UNSEEN if it saw none or the value is stale."""
         # Several guards, and later the settlement, read the same facts of one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
@@ -216,9 +210,7 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return a value that only the user or the host can state. Code reads the statement if it can; otherwise a
-        model reads it.
-        """
+        """Return what only the user or the host can state, read by code if possible, or else by a model."""
         found = Testimony(self._ledger, self._at, self._context).read(field)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
             return found
@@ -247,9 +239,7 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of an argument's value; for a list, the origin of its least trusted part. UNSEEN if the
-        history is incomplete.
-        """
+        """Return the origin of a value, or of a list's least trusted part; UNSEEN in an incomplete history."""
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
@@ -279,9 +269,7 @@ class SeenFacts:
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the entities whose seen fields equal `match`. Further entities may exist, unless the entity is
-        declared complete.
-        """
+        """Return the seen entities that equal `match`. There may be others, unless the entity is complete."""
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         is_named = bool(keys and match.keys() >= set(entity.key))
@@ -296,9 +284,7 @@ class SeenFacts:
 def matching(
     keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """Return the entities whose fields are known to equal `match`, and whether it is certain that no other entity
-    matches.
-    """
+    """Return the entities known to equal `match`, and whether certainly no other entity matches."""
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -315,9 +301,7 @@ def matching(
 
 
 class _Shown(NamedTuple):
-    """The results that a look-up function may search. The agent has seen these results, and the field has not changed
-    since.
-    """
+    """The results that a look-up function may search: seen by the agent, with the field unchanged since."""
 
     ledger: Ledger
     at: CallRecord
@@ -414,9 +398,7 @@ FOREVER = 1 << 60
 
 
 class _LookedUp:
-    """The facts that a shield itself looked up for one call. They were true just before the turn, but the agent has not
-    seen them.
-    """
+    """The facts that a shield looked up for one call: true just before the turn, but not seen by the agent."""
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -445,9 +427,7 @@ class _LookedUp:
 
 
 class HindsightFacts:
-    """The facts in the ledger. For fields that no declared write has changed from the judged call on, later results
-    count too.
-    """
+    """The facts in the ledger, with later results for fields that no write changed from the judged call on."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -456,9 +436,7 @@ class HindsightFacts:
         self._there: dict[tuple[str, Key], Any] = {}
         """The results of `_is_there` by entity. Cached, because guards read several fields of one entity."""
         self._seen = SeenFacts(ledger, at, context)
-        """Source of facts that no database has. What was said and shown before the call is true. If an identity was
-        confirmed only later, it counts as not confirmed at the call.
-        """
+        """Facts that no database has: what was said and shown before the call, not what was confirmed later."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """Return the value, as far as the whole trajectory shows it."""
@@ -492,9 +470,7 @@ class HindsightFacts:
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
     def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """Return the value of a field as shown before the call's turn or later; NOTHING if neither determines the
-        value.
-        """
+        """Return a field's value as shown before the call's turn or later; NOTHING if neither determines it."""
         shown = thing.shown(field.name)
         known = shown_before(shown, self._at.start)
         if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
@@ -509,9 +485,7 @@ class HindsightFacts:
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Return whether the entity exists; None if results contradict each other, NOTHING if no result shows whether
-        it exists.
-        """
+        """Return whether the entity exists: None for contradictory results, NOTHING if no result shows it."""
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
         if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
             return True

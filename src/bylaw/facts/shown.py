@@ -285,9 +285,7 @@ def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
 
 
 def newest_of(shown: Sequence[Shown]) -> Shown:
-    """Return the value with the latest look-up. A value that was delivered before that look-up was made does not count
-    as newer.
-    """
+    """Return the value with the latest look-up. A value delivered before that look-up does not count as newer."""
     newest = shown[-1]
     for each in reversed(shown):
         if each.delivered < newest.as_of:
@@ -298,9 +296,7 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """Return the newest value that an agent had seen before a step, and the values that were looked up concurrently
-    with it.
-    """
+    """Return the newest value that an agent had seen before a step, and those looked up concurrently with it."""
     recent: list[Shown] = []
     newest: Shown | None = None
     for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
@@ -314,9 +310,7 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
 
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """Return the value if all values are equal. Otherwise return `OneOf` the values, or UNSEEN if one of them is a bare
-    `null`.
-    """
+    """Return the common value. If values differ, return `OneOf` them, or UNSEEN if one is a bare `null`."""
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
@@ -365,9 +359,7 @@ class VisibleThing:
         return None
 
     def is_there(self) -> Any:
-        """Return whether the entity exists: None if results contradict each other, NOTHING if no result shows whether
-        it exists.
-        """
+        """Return whether the entity exists: None for contradictory results, NOTHING if no result shows it."""
         if self.latest("exists") is None:
             return NOTHING
         at = self._at
@@ -375,9 +367,7 @@ class VisibleThing:
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """Return the value of a field, based on its newest entry and on the entries that were looked up
-        concurrently.
-        """
+        """Return a field's value, from its newest entry and those that were looked up concurrently."""
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
@@ -399,9 +389,7 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether a single new look-up would settle a contradiction. A new look-up would not help if one result
-        contradicts itself.
-        """
+        """Whether one new look-up would settle a contradiction, which no single result contains."""
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
@@ -486,9 +474,7 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return the value of a field after a write, according to the effects of the write. For the entities that they
-        name, effects are complete.
-        """
+        """Return a field's value after a write, by its effects, which are complete for the entities they name."""
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):

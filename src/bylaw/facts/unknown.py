@@ -43,9 +43,7 @@ TEXT = 500
 
 
 class Stuck(Exception):
-    """Raised if a path cannot continue without the value of an Unknown. The path ends undetermined, never as a
-    failure.
-    """
+    """Raised if a path cannot continue without an Unknown's value. The path ends undetermined, not as a failure."""
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown
@@ -221,9 +219,7 @@ def length(unknown: Unknown) -> Unknown:
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """Return `one order other`: an Unknown boolean, or a plain boolean if the unknown value does not affect the
-    result.
-    """
+    """Return `one order other`: an Unknown boolean, or a plain one if the unknown value does not matter."""
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -329,9 +325,7 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
-    """Give an untyped Unknown the type of the value that it is compared with. The typed Unknown is a separate
-    variable.
-    """
+    """Give an untyped Unknown the type of the value it is compared with, as a separate variable."""
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
@@ -371,9 +365,7 @@ def _plain(one: Unknown) -> Unknown:
 
 
 def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
-    """Return a comparison identified by its expression in canonical form: `a > b` is `b < a`, `a != b` negates `a ==
-    b`.
-    """
+    """Return a comparison by its canonical expression: `a > b` is `b < a`, and `a != b` negates `a == b`."""
     needs = gathered((one, other))
     first, second = one.text, other.text
     if order in ("==", "!="):
@@ -386,7 +378,5 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
 
 
 def _short(text: str) -> str:
-    """Return an expression, or a digest of the expression if it is long, because expressions can double in length at
-    every step.
-    """
+    """Return an expression, or a digest of a long one, because expressions can double at every step."""
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

@@ -118,9 +118,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount in an untyped text if the text certainly is an amount. Ids may also consist of letters before
-    digits (`R2`, `TOP 5`).
-    """
+    """Return the amount that an untyped text certainly is. Ids may also be letters before digits (`R2`, `TOP 5`)."""
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -158,9 +156,7 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""The maximum number of digits before or after the decimal point. Without a limit, exact arithmetic on `1e-999999999`
-would never finish.
-"""
+"""The maximum number of digits before or after the point. Exact arithmetic on `1e-999999999` would never finish."""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
@@ -190,9 +186,7 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """Return the value if all values agree. Otherwise return `OneOf` the values, or UNSEEN if one of them is
-    unknown.
-    """
+    """Return the common value. If values differ, return `OneOf` them, or UNSEEN if one is unknown."""
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -212,17 +206,13 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key so that two keys are equal if a tool may treat them as the same. If the results differ, the keys
-    certainly name different entities.
-    """
+    """Normalise a key. Keys with different results certainly name different entities."""
     return tuple(map(loose, key))
 
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """Normalise a key with `alike`. A change to `AC-22` or `1e1`, for example, may also be a change to `AC22` or
-    `10`.
-    """
+    """Normalise a key with `alike`. A change to `AC-22` or `1e1` may also be a change to `AC22` or `10`."""
     return tuple(map(alike, key))
 
 

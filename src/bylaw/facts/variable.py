@@ -119,9 +119,7 @@ def word(value: str, all_but: bool) -> Words:
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Return the set where `x order at` is true. `step` is the distance between possible values; None if the values are
-    dense.
-    """
+    """Return the set where `x order at`. `step` is the distance between possible values; None if they are dense."""
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":
@@ -149,9 +147,7 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those in the region and the rest. Also return whether all of them are certainly in
-    the region.
-    """
+    """Split the possible values into those in the region and the rest; return also the answer, if certain."""
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -236,9 +232,7 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """Return the position of a known value on its line. A float has the position of the decimal number that Python
-    prints for it.
-    """
+    """Return a known value's position on its line. A float is the decimal number that Python prints for it."""
     match value:
         case int():
             return value

@@ -31,9 +31,7 @@ class World(Protocol):
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return the keys of all entities whose typed fields equal `match`; None if the world cannot list its
-        entities.
-        """
+        """Return the keys of all entities whose typed fields equal `match`; None if they cannot be listed."""
         ...
 
     def apply(self, call: Call, result: Result | None) -> None: ...
@@ -65,9 +63,7 @@ class Snapshot:
         """Keys of writes for which there is no record. Such a write may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities for which a write may have created a record, or may have changed a record that is named only in the
-        lost result of the write.
-        """
+        """Entities of which a write may have created a record, or changed one that only its lost result names."""
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)

@@ -30,9 +30,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """Return the currency of these amounts. An amount without a currency matches any other; two different currencies
-    fail.
-    """
+    """Return the currency of these amounts. One without a currency matches any; two different ones fail."""
     named = [item for item in items if item.__class__ is Amount]
     for one, other in pairwise(named):
         shared_currency(one, other)
@@ -325,9 +323,7 @@ class BuiltIns(Operations):
         return self.do_time(value).date()
 
     def do_time(self, value: Any, clock: Any = None) -> Any:
-        """Return the instant of a time or ISO text, or the start of a date. With a clock such as `10:00`, return the
-        instant on that day.
-        """
+        """Return the instant of a time or ISO text, the start of a date, or a clock such as `10:00` on a day."""
         if clock is not None:
             return self.on_day(value, clock)
         if isinstance(value, Unknown):

@@ -99,9 +99,7 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Return True if a member certainly matches, False if certainly no member matches, and None otherwise. Record the
-    relevant reads.
-    """
+    """Return True if a member certainly matches, False if certainly none does, else None. Record the reads."""
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -165,9 +163,7 @@ FOLDED = ("date", "time", "days", "hours", "money")
 
 
 class Calling:
-    """Translates calls. A comprehension's first list is checked before the loop, so that an unknown list gives an
-    Unknown.
-    """
+    """Translates calls. A comprehension's first list is checked before the loop, so an unknown list is Unknown."""
 
     def __init__(self, reading: Reading, test: Translate) -> None:
         self.scope = reading.scope
@@ -416,9 +412,7 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """Return a comprehension's free variables. With its text, they identify the question that the comprehension
-        asks.
-        """
+        """Return a comprehension's free variables. With its text, they identify the question that it asks."""
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}

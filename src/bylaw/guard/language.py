@@ -197,9 +197,7 @@ def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return parts of records that are compared with `None`, such as `x["name"]` and `get(x, "name")`. The call's
-    arguments are left out.
-    """
+    """Return parts of records that are compared with `None`, such as `get(x, "name")`, but no arguments of the call."""
     named = _named(parts, _part)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
 

@@ -136,9 +136,7 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Return why two values that look alike are never equal, such as the text "5" and the number 5; empty if they are
-    comparable.
-    """
+    """Return why two values that look alike are never equal, such as "5" and 5; empty if they are comparable."""
     left, right = one.__class__, other.__class__
     if left is not str:
         one, other, left, right = other, one, right, left
@@ -310,9 +308,7 @@ class Operations:
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Whether the value equals none of the items. Fails if an item may be the value in another form, such as
-        `"4711"` and `4711`.
-        """
+        """Whether the value equals no item. Fails if an item may be the value in another form, as `"4711"`."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -412,9 +408,7 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two operands to times. A date becomes the start of its day if a time is subtracted from it or part of a
-    day is added.
-    """
+    """Convert two operands to times. A date becomes the start of its day beside a time or part of a day."""
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

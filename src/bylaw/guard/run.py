@@ -86,9 +86,7 @@ class Unsure(Exception):
 
 
 class Split(Exception):
-    """Raised when the path depends on a fact that only the user or the host can supply. Both cases are then evaluated
-    separately.
-    """
+    """Raised if the path depends on a user's or host's fact. Both cases are then evaluated separately."""
 
     def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
@@ -210,7 +208,6 @@ class GuardRun(BuiltIns):
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
-        """For each unknown fact: its Unknown, whether its entity may be missing, and the entity."""
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
         """For each unknown fact: its Unknown, whether its entity may not exist, and the entity."""
         self.references = References()
@@ -256,9 +253,7 @@ class GuardRun(BuiltIns):
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path assumed that an unknown field is null. A later failure may result from this and counts as a
-        denial.
-        """
+        """Whether the path took an unknown field as null. A later failure may follow from this, so it denies."""
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
@@ -566,9 +561,7 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it reads a field of an entity that it assumed to be missing. `decide` covers the reverse
-        order.
-        """
+        """End the path if it reads a field of an entity assumed missing. `decide` covers the reverse order."""
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)

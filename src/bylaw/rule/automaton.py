@@ -36,9 +36,7 @@ REPEATS = 32
 
 
 class WholeAutomaton(Struct, frozen=True):
-    """A complete, minimal automaton in flat tables. The index is state times the number of letters, plus the letter's
-    column.
-    """
+    """A complete, minimal automaton in flat tables, indexed by state times the number of letters, plus column."""
 
     letters: tuple[int, ...]
     columns: dict[int, int]
@@ -215,9 +213,7 @@ class Pair:
 
     @cached_property
     def _class_verdicts(self) -> list[int | None]:
-        """Return the verdict of each class of equivalent states. A verdict is permanent if every letter leads back to
-        its class.
-        """
+        """Return each class's verdict, which is permanent if every letter leads back to the class."""
         found: list[int | None] = [None] * (max(self._classes) + 1)
         for state, row, number in zip(self._states, self._rows, self._classes, strict=True):
             permanent = all(self._classes[there] == number for there in row)

@@ -111,9 +111,7 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Return how to extend a table to a wider scope. `places` gives each table variable's position in the wider
-    scope.
-    """
+    """Return how to extend a table to a wider scope, in which `places` gives each variable's position."""
     if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))

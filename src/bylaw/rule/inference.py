@@ -40,9 +40,7 @@ class Reduced(NamedTuple):
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
-    """Whether there are too many unknown predicates for columns. The columns then list only the possible values of the
-    rule.
-    """
+    """Whether there are too many unknown predicates. The columns then list only the rule's possible values."""
 
 
 class Column:
@@ -276,9 +274,7 @@ class Inference:
         return column
 
     def _deduced(self, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> tuple[_Facts, list[str]]:
-        """Deduce what hard physical rules force, one rule at a time. Return also the rules that the evidence
-        contradicts.
-        """
+        """Deduce what each hard physical rule forces. Return also the rules that the evidence contradicts."""
         contradicted: list[str] = []
         changed = bool(self._knowledge)
         while changed and not contradicted:

@@ -35,9 +35,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules without an example. Each keeps a weight that denies a call on its own, because a lack of examples proves
-    nothing.
-    """
+    """Rules without an example, which proves nothing. Each keeps a weight that denies a call on its own."""
 
     @property
     def eps(self) -> float:
@@ -170,9 +168,7 @@ def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -
 def descend_paper(
     examples: Sequence[LabelledAct], size: int, *, epochs: int = 30, rate: float = 0.1, seed: int = 0
 ) -> list[float]:
-    """Train by the paper's Algorithm 3, lines 26 to 37: random weights, then one gradient step per example and
-    epoch.
-    """
+    """Train by the paper's Algorithm 3, lines 26 to 37: random weights, one step per example and epoch."""
     rng = random.Random(seed)
     theta = [rng.random() for _ in range(size)]
     steps = [LabelledActs([each]) for each in examples]

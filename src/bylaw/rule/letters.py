@@ -234,9 +234,7 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the letters that completions of `known` give, and whether the list is exact. Too many letters give an
-    empty list.
-    """
+    """Return the letters that completions of `known` give, none if too many, and whether the list is exact."""
     if known:
         settled = {name: value for name, value in known.items() if value is not None}
         leaves = [condition(leaf, settled) for leaf in leaves]

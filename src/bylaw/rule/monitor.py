@@ -230,9 +230,7 @@ class Family:
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
-        """Return the rule's table for an act on one binding. `elsewhere` has the act's values for all other
-        bindings.
-        """
+        """Return the rule's table for an act on one binding. `elsewhere` has the values for all others."""
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
             return lost(self.rule.name, act.action)

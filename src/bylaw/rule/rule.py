@@ -25,8 +25,7 @@ class Rule(Struct, frozen=True):
     hard: bool = False
     """Whether the rule is a veto. A veto is not part of the margin and cannot be outvoted."""
     physical: bool = False
-    """Whether the rule is knowledge about predicates. A hard rule excludes worlds; a soft rule makes them less likely.
-    """
+    """Whether the rule is knowledge. A hard rule excludes worlds; a soft rule makes them less likely."""
     for_each: str | None = None
     """The key of `FOR EACH key:`. Each value of the key has its own monitor."""
 
@@ -92,9 +91,7 @@ class Limit(Struct, frozen=True):
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
-        """Return a key shared by names that a tool may treat as one, such as `ac-22` and `ac22`. Agents and tenants
-        stay distinct.
-        """
+        """Return a key for names that a tool may treat as one, such as `ac-22` and `ac22`, but not agents."""
         return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property

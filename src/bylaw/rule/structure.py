@@ -187,9 +187,7 @@ class Likeness:
 
 
 def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None = None) -> dict[str, float]:
-    """Return each predicate's mean similarity to its `nearest` neighbours (Eq. 3). A score of 1 means a redundant
-    predicate.
-    """
+    """Return each predicate's mean similarity to its `nearest` neighbours (Eq. 3); 1 means redundant."""
     alike = likeness or Likeness()
     alike.take(predicates.values())
     found: dict[str, float] = {}
@@ -213,9 +211,7 @@ def cluster(
     threshold: float = 0.8,
     embed: Embedder | None = None,
 ) -> Clusters:
-    """Cluster state predicates (Algorithm 3, lines 1 to 11). Two are adjacent if a rule has both or their vectors are
-    close.
-    """
+    """Cluster state predicates (Algorithm 3, lines 1 to 11). A common rule or close vectors make two adjacent."""
     place = {name: i for i, name in enumerate(states)}
     vectors = (embed or HashedNgrams())(list(states.values()))
     adjacency = [[float(similarity(u, v) >= threshold) if u is not v else 0.0 for v in vectors] for u in vectors]

@@ -143,9 +143,7 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Return the `actions:` block of tools.yaml with a guess for every effect seen in the logs. A person is asked about
-    all other effects.
-    """
+    """Return `actions:` for tools.yaml with a guess for every logged effect. A person is asked about others."""
     if not found:
         return ""
     lines = [

@@ -194,9 +194,7 @@ class Habit(Struct, frozen=True):
     high: float
     """The upper end of Wilson's interval for `hits` of `cases`."""
     sure: float
-    """The confidence that this write needs this look-up: the interval's lower bound times the confidence in the
-    effects.
-    """
+    """The confidence that the write needs the look-up: the interval's low end times that in the effects."""
     lacking: tuple[CallPlace, ...] = ()
     """The first calls without the look-up. There are `cases - hits` of these."""
     shown: int = 0
@@ -345,9 +343,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return look-ups that are not usual before this write but much rarer before others. Some cases may require these
-    look-ups.
-    """
+    """Return look-ups that are rare before this write but far rarer before others, which some cases may require."""
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):
@@ -405,9 +401,7 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Whether the values are identifiers: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if nearly all other values have one. If there are few ids, a possible origin
-    is enough.
-    """
+    """The first values without an origin, if nearly all others have one or, for few ids, may have one."""
     left_out: tuple[Strange, ...] = ()
     """The first values without origin, if too few others have one or the argument has only a few values."""
     from_text: tuple[Strange, ...] = ()

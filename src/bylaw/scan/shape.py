@@ -279,9 +279,7 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """Return a tool's parameters for `tools.yaml`: its recorded schema, or the arguments of calls with `?` for optional
-    ones.
-    """
+    """Return parameters for `tools.yaml`: the recorded schema, or the calls' arguments with `?` if optional."""
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
         known = cast("dict[str, Any]", schema)

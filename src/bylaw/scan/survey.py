@@ -164,9 +164,7 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add evidence from a repeated look-up: about itself, or about calls in between that share a value with its
-        result.
-        """
+        """Add evidence from a repeated look-up: about itself, or calls in between that share a value with it."""
         if not between:
             self._behaviour[call.tool].same += before == after
             return

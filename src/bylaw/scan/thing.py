@@ -339,9 +339,7 @@ def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
-    """Propose a look-up for an entity that only lists show: one with a matching name and exactly the key as
-    arguments.
-    """
+    """Propose a look-up for an entity that only lists show: named after it, with its key as arguments."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:

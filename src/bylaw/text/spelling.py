@@ -39,9 +39,7 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """For each kind of spelling, its runs of letters and digits. A folded text that matches contains all runs of
-        one kind.
-        """
+        """The runs of letters and digits of each kind of spelling. A matching text contains all of one kind."""
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None

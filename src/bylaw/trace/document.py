@@ -1,6 +1,4 @@
-"""Splits a file into records without decoding them, even a damaged file. Each record becomes a conversation or an
-error.
-"""
+"""Splits a file, even a damaged one, into records. Each becomes a conversation or an error."""
 
 import json
 import re

@@ -48,9 +48,7 @@ class Card(Struct, frozen=True, omit_defaults=True):
     """The digest of the tool and its arguments. The card is valid for exactly this call."""
     text: str
     expires: float | None = None
-    """The time of expiry, in seconds since the epoch. After that time, neither an answer to the card nor a call based
-    on such an answer counts.
-    """
+    """The expiry in seconds since the epoch. Then, neither an answer to the card nor a call based on it counts."""
 
 
 @final
@@ -163,9 +161,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     """For a failure: True if the tool did not run, False if a shield could not tell, None if unknown."""
 
     def value(self) -> Any:
-        """Return the content as data if it is JSON or printed by Python, or else as text. Callers share the object and
-        must not change it.
-        """
+        """Return the content as data if it is JSON or printed by Python, or else as text. Do not change it."""
         kept: Any = self.__dict__
         if "data" not in kept:
             content = self.content

@@ -157,9 +157,7 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and the number of rows that cannot. Raises if the rows belong to another
-    pack.
-    """
+    """Return the rows that can be graded, and how many cannot. Raises for rows of another pack."""
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:

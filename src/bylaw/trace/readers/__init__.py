@@ -1,3 +1,1 @@
-"""One module for each format. Each yields trajectories, and an error for each record that it cannot read. Start with
-`chat`.
-"""
+"""One module per format. Each yields trajectories, and an error per unreadable record. Start with `chat`."""

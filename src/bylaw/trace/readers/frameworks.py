@@ -1,6 +1,4 @@
-"""Reads conversations serialised by agent libraries: LangChain, Pydantic AI, ADK, LlamaIndex, Claude, Agent
-Framework.
-"""
+"""Reads conversations serialised by LangChain, Pydantic AI, ADK, LlamaIndex, Claude and Agent Framework."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast

@@ -1,6 +1,4 @@
-"""Reads OTLP-JSON spans: the GenAI conventions (current and earlier), OpenLLMetry, OpenInference, Langfuse's
-attributes.
-"""
+"""Reads OTLP-JSON spans: GenAI conventions (current and earlier), OpenLLMetry, OpenInference, Langfuse."""
 
 import re
 from collections.abc import Iterator

@@ -272,9 +272,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or words. A number, a single word or a date cannot contain
-    any of these.
-    """
+    """Whether an unknown field may contain a call, a result or words, unlike a number, a word or a date."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)

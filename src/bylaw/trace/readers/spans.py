@@ -24,9 +24,7 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Return a model call or a tool run. If it cannot be read, return a model call with the fault, or only the
-    reason.
-    """
+    """Return a model call or tool run. If it is unreadable, return a model call with the fault, or the reason."""
     try:
         return make()
     except ODD as error:

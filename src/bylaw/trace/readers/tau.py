@@ -54,9 +54,7 @@ def is_react(messages: Sequence[ChatMessage]) -> bool:
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield the messages with actions as calls and outputs as results. Thoughts are dropped, because the user does not
-    see them.
-    """
+    """Yield the messages with actions as calls and outputs as results, without thoughts, which users do not see."""
     is_asked = False
     for message in messages:
         action = _action(message)
