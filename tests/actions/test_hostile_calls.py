@@ -129,6 +129,8 @@ def test_a_path_that_tools_read_differently_is_not_read(path: str) -> None:
         "SELECT current_setting('app.jwt_secret')",
         "SHOW app.jwt_secret",
         "SHOW ALL",
+        'SHOW "app.jwt_secret"',
+        "SHOW primary_conninfo",
         'INSERT INTO "ANALYSIS".x VALUES (1)',
         "UPDATE analysis.public.orders SET a = 1 WHERE id = 1",
         "UPDATE analysis.top SET a = 1 WHERE b IN (true, false)",
@@ -149,6 +151,9 @@ def test_sql_that_hides_what_it_reads_or_changes(query: str) -> None:
     ("tool", "arguments"),
     [
         ("explain_query", {"sql": "select 1", "query": "delete from orders", "analyze": True}),
+        ("explain_query", {"sql": "select 1", "hypothetical_indexes": [{"table": "x'); delete from orders"}]}),
+        ("explain_query", {"sql": "select 1", "more": True}),
+        ("execute_sql", {"sql": "select 1", "parameters": ["x"]}),
         ("analyze_query_indexes", {"queries": ["delete from orders"]}),
         ("analyze_query_indexes", {"queries": ["select 1", "select * from auth.users"]}),
     ],

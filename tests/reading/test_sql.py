@@ -18,7 +18,10 @@ explain analyze select * from t
 explain (analyze, buffers) select 1
 explain query plan select 1
 describe users
+describe sales.users name
 show tables
+show full columns from t
+show server_version
 show create table x
 pragma table_info(users)
 select date_trunc('month', a::date), extract(epoch from b), a->>'x' from t

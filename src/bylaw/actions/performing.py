@@ -287,8 +287,8 @@ class _Resolving:
         if any(each.kind == "page" for each in self._actions):
             known |= {*_OF_PAGES, *self._pages.target, *self._pages.description}
             known |= {name for name in self._call.arguments if names_element(name)}
-        if not any(each.kind == "shell" for each in self._actions):
-            # The effect of a shell command depends on its folder, its variables and its input.
+        if not any(each.kind in ("shell", "sql") for each in self._actions):
+            # Commands and statements may mean something else in another folder or schema, or with other values.
             known |= set(self._tool.parameters if self._tool is not None else ())
         for name, value in self._call.arguments.items():
             if value is not None and name not in known:

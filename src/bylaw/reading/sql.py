@@ -172,9 +172,9 @@ class _Reader:
             case "explain":
                 return self._explain()
             case "describe" | "desc":
-                return self._explain() if self._is_query(1) else [self._names("describe")]
+                return self._explain() if self._is_query(1) else [self._describe("describe")]
             case "show":
-                return [self._names("show")]
+                return [self._show()]
             case "pragma":
                 return [self._pragma()]
             case word if word in words.PARSED_WRITES:
@@ -318,7 +318,7 @@ class _Reader:
         if not self._is_query(at):
             if at > 1:
                 raise Unreadable(f"`explain` of `{self.tokens[at].text[:40]}`")
-            return [self._names("explain")]
+            return [self._describe("explain")]
         if opened and not all(token.text == ")" for token in self.tokens[len(self.tokens) - opened :]):
             raise Unreadable("brackets in `explain` that do not close before or after the statement")
         inner = _Reader(self.tokens[at : len(self.tokens) - opened], self.dialect).statements()
@@ -326,18 +326,35 @@ class _Reader:
             return inner
         return [replace(statement, kind="explain") for statement in inner]
 
-    def _names(self, kind: str) -> Statement:
-        """Return a statement of words and names only, about existing objects."""
-        if kind == "show" and self.dialect == "postgres" and (len(self.tokens) != 2 or self.tokens[1].word == "all"):
-            # Settings with more than one word are the owner's own, and sometimes contain secrets.
-            raise Unreadable("`show` of all settings, or of one with more than a word")
-        for at, token in enumerate(self.tokens[1:], 1):
-            is_write = token.kind == "word" and token.word in words.OF_WRITES
-            if is_write and not (kind == "show" and at == 1 and token.word == "create"):
-                raise Unreadable(f"`{token.word}` in `{kind}`")
-            if token.kind == "sign" and token.text not in (".", ",", "=", "*", "%"):
-                raise Unreadable(f"`{token.text}` in `{kind}`")
+    def _describe(self, kind: str) -> Statement:
+        """Return a statement that names one object, and perhaps a column of it."""
+        rest = self.tokens[1:]
+        begins = words.PARSED_WRITES | words.WRITE_STATEMENTS | words.SESSION_STATEMENTS | words.OF_WRITES | {"pragma"}
+        if not rest or (rest[0].kind == "word" and rest[0].word in begins):
+            raise Unreadable(f"`{kind}` without the name of an object")
+        while len(rest) > 2 and rest[1].text == ".":
+            rest = rest[2:]
+        if len(rest) > 2 or rest[0].kind not in ("word", "name") or rest[-1].kind in ("sign", "number"):
+            raise Unreadable(f"`{kind}` of more than an object and a column")
         return Statement(kind, False)
+
+    def _show(self) -> Statement:
+        """Return a `show` of harmless settings or of names. Others may be secret, such as the owner's own settings."""
+        settings = words.SETTINGS if self.dialect in (None, "postgres", "redshift") else frozenset[str]()
+        objects = words.SHOWN if self.dialect not in ("postgres", "redshift") else frozenset[str]()
+        rest = self.tokens[1:]
+        if len(rest) == 1 and rest[0].kind == "word" and rest[0].word in settings:
+            return Statement("show", False)
+        while len(rest) > 1 and rest[0].kind == "word" and rest[0].word in words.BEFORE_SHOWN:
+            rest = rest[1:]
+        if not rest or rest[0].kind != "word" or rest[0].word not in objects:
+            raise Unreadable("`show` of something that may be secret")
+        for token in rest:
+            if token.kind == "word" and token.word in words.OF_WRITES:
+                raise Unreadable(f"`{token.word}` in `show`")
+            if token.kind == "sign" and token.text not in (".", ",", "=", "*", "%"):
+                raise Unreadable(f"`{token.text}` in `show`")
+        return Statement("show", False)
 
     def _pragma(self) -> Statement:
         rest = self.tokens[1:]
@@ -516,22 +533,41 @@ class _Parsed:
         raise Unreadable(f"`{name}` is not known to only read")
 
     def _check_attributes(self) -> None:
-        """Raise Unreadable for `value.name` where PostgreSQL may call the function `name` with the value."""
+        """Raise Unreadable for `value.name` where PostgreSQL may call the function `name` with the value, other than
+        a row of a table.
+        """
         exp = self.exp
-        made: dict[str, set[str]] = {}
-        """The declared columns of each function in FROM, by alias."""
+        declared: dict[str, set[str]] = {}
+        """The columns that the text gives to the result of each function in FROM, by alias."""
+        has_unnamed = False
         for node in self.tree.find_all(exp.Table, exp.Unnest, exp.Lateral):
+            if not self._is_function(node):
+                continue
             alias = node.args.get("alias")
-            if alias is not None and not isinstance(node.this, (exp.Identifier, exp.Subquery)):
-                made.setdefault(str(alias.name).casefold(), set()).update(str(each.name) for each in alias.columns)
+            if alias is not None and alias.name:
+                declared.setdefault(str(alias.name).casefold(), set()).update(str(each.name) for each in alias.columns)
+            else:
+                has_unnamed = True
         for node in self.tree.find_all(exp.Dot, exp.Column):
+            table = "" if isinstance(node, exp.Dot) else str(node.table).casefold()
             if isinstance(node, exp.Dot):
                 is_call = isinstance(node.expression, exp.Identifier)
+            elif not table or isinstance(node.this, exp.Star):
+                is_call = False
             else:
-                columns = made.get(str(node.table).casefold())
-                is_call = columns is not None and node.name not in columns and not isinstance(node.this, exp.Star)
+                # A function without an alias has a name that need not be in the text.
+                is_call = has_unnamed or (table in declared and node.name not in declared[table])
             if is_call:
                 raise Unreadable(f"`{node.sql(self.dialect)[:60]}` may call a function")
+
+    def _is_function(self, source: Any) -> bool:
+        """Whether a source in FROM is a function. `current_date` is one, unless in quotes or in a schema."""
+        name = source.this
+        if isinstance(name, self.exp.Subquery):
+            return False
+        if not isinstance(name, self.exp.Identifier) or name.args.get("quoted") or source.args.get("db"):
+            return not isinstance(name, self.exp.Identifier)
+        return str(name.this).casefold() in words.SAME_IN_EVERY_ROW
 
     def _into(self, node: Any, reads: frozenset[str]) -> Statement:
         target = node.this

@@ -159,7 +159,8 @@ class _Scanner:
         if end < 0:
             raise self._fault("a comment is never closed")
         inside = self.text[self.at + 2 : end]
-        if "/*" in inside:
+        # With the `*` of the end, because `/*/ ... /*/` is nested too.
+        if "/*" in f"{inside}*":
             raise self._fault("a comment in a comment ends elsewhere for some databases")
         if inside.startswith(("!", "M!", "+")) and self.lexis.executable_comments is not False:
             raise self._fault("a comment that some databases execute")
