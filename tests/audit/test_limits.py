@@ -104,16 +104,34 @@ def test_a_call_beyond_a_limit_is_a_finding_that_can_be_explained_and_fails_the_
 
     assert run("--report") == 0
     assert run("--fail-on", "rule") == 1
-    assert run("--fail-on", "violation") == 0
+    assert run("--fail-on", "violation") == 1
+    assert run("--fail-on", "violation", "--format", "parquet", out="tables") == 1
     assert run("--fail-on", "rule", "--min-severity", "high") == 0
     assert run("--fail-on", "rule", "--baseline", "again", out="later") == 0
     assert run("--fail-on", "rule", "--format", "parquet", out="tables") == 1
+    assert run("--fail-on", "near_miss") == 1
     told = " ".join(bylaw(tmp_path, "explain", "again").stdout.split())
     assert "rule few-refunds" in told
     (shown,) = Store(tmp_path / "again").broken_rules()
     told = " ".join(bylaw(tmp_path, "explain", "again", shown.id).stdout.split())
     assert "few-refunds rule broken" in told
     assert "limit exceeded: at most 3 refund" in told
+
+
+@pytest.mark.usefixtures("quick_workers")
+def test_a_call_beyond_a_limit_is_a_violation_in_every_count(tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        audited(tmp_path, FOUR, jobs=jobs)
+        store = Store(tmp_path / "out")
+        rows = [store.call(line) for line in store.raw("calls.jsonl")]
+        assert [(row.strict, row.determined) for row in rows] == [("uninformed", "uninformed")] * 3 + [
+            ("violation", "violation")
+        ]
+        summary = store.summary
+        assert summary["counts"]["violations"] == 1
+        assert summary["verdicts"]["strict"] == {"violation": 1, "uninformed": 3}
+        assert summary["by_tool"]["refund"]["determined"]["violation"] == 1
+        assert [row["determined"]["violation_rate"]["count"] for row in summary["agents"]] == [0, 1]
 
 
 def test_three_calls_are_no_finding(tmp_path: Path) -> None:

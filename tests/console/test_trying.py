@@ -54,7 +54,7 @@ def test_the_saved_check_says_of_past_calls_what_the_audit_said(view: View) -> N
 def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: View) -> None:
     now = view.pack_now()
     draft = drafts_of(now, "confirm-before-change")[0]
-    edited = tried_pack(now, draft, "ALWAYS (change IMPLIES change)")
+    edited = tried_pack(now, draft, "ALWAYS NOT (handed_over AND several_changes)")
     found = audit_bench(view).backtests.run(now.pack, edited, draft.policy)
     broken = {
         (finding.trajectory, finding.step)

@@ -37,14 +37,20 @@ class Gate(Struct, frozen=True):
     def stops(self, finding: Finding) -> bool:
         """Whether a finding fails the run. A finding about a refused call never does."""
         if finding.kind == "rule":
-            return "rule" in self.verdicts and self._is_severe(finding.charges[0].severity)
+            named = self._names_limits if finding.is_limit else "rule" in self.verdicts
+            return named and self._is_severe(finding.charges[0].severity)
         if finding.executed is False or finding.verdict not in self.verdicts:
             return False
         return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
         """Whether a limit in the summary fails the run."""
-        return "rule" in self.verdicts and limit["over"] > 0 and self._is_severe(limit["severity"])
+        return self._names_limits and limit["over"] > 0 and self._is_severe(limit["severity"])
+
+    @property
+    def _names_limits(self) -> bool:
+        """Whether a call that exceeded a limit fails the run. Such a call is a violation."""
+        return not self.verdicts.isdisjoint(("rule", "violation"))
 
     def _is_severe(self, severity: str) -> bool:
         return rank(severity) <= rank(self.severity)

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bylaw.audit.row import Head, wrote
 from bylaw.engine.conduct import RuleFinding
-from bylaw.engine.limited import LimitedCall
+from bylaw.engine.limited import LimitedCall, over_limits
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import Verdict
@@ -93,6 +94,21 @@ class Counts:
         for fault in record["faults"]:
             for _ in range(times):
                 self.faults.remove(fault)
+
+    def with_limits(self, packs: Sequence[Pack]) -> "Counts":
+        """Return counts in which the calls that exceeded a limit are violations."""
+        made = copy(self)
+        made.numbers = numbers = self.numbers.copy()
+        judged = [call for call in over_limits(packs, self.limited) if call.verdicts]
+        for call in {(call.file, call.position, call.step): call for call in judged}.values():
+            for criterion, found in zip(CRITERIA, call.verdicts, strict=True):
+                for prefix in (("call", "executed", criterion), ("tool", call.tool, criterion)):
+                    numbers[*prefix, found] -= 1
+                    numbers[*prefix, "violation"] += 1
+        for call in {(call.file, call.position): call for call in judged}.values():
+            for criterion in call.clean:
+                numbers["agent", call.agent, criterion, "violation"] += 1
+        return made
 
     def under(self, *prefix: str) -> dict[str, int]:
         """Return the counts whose names consist of this prefix and one more name, by that name."""

@@ -10,10 +10,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self, cast
 
-from bylaw.audit.row import Examined, finding_id, named, writable
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.row import Examined, encode, finding_id, named, writable
 from bylaw.audit.summary import SCHEMA
 from bylaw.engine.limited import LimitedCall
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import CRITERIA
 from bylaw.trace import Identities
 
 try:
@@ -153,6 +157,15 @@ def _is_ours(path: Path, schema: str = SCHEMA) -> bool:
     return isinstance(record, dict) and cast("dict[str, Any]", record).get("schema") == schema
 
 
+class _CallHead(Struct):
+    trajectory: str
+    step: int
+    executed: bool | None
+
+
+_heads = msgspec.json.Decoder(_CallHead)
+
+
 class LineFiles:
     """`calls.jsonl`, `conversations.jsonl` and `findings.jsonl` in a folder, open for writing."""
 
@@ -196,10 +209,27 @@ class LineFiles:
         """Write the calls that exceed a limit. They are known only after every conversation has been read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
+        steps: dict[str, set[int]] = {}
         for call in calls:
             name, row = self._limited[call]
             made[name, call.limit] += 1
             self._findings.write(named(row, name, finding_id(name, f"limit {call.limit}\0{made[name, call.limit]}")))
+            steps.setdefault(name, set()).add(call.step)
+        if steps:
+            self._mark(steps)
+
+    def _mark(self, steps: dict[str, set[int]]) -> None:
+        """Make the calls at these steps violations."""
+        self._calls.flush()
+        file = Path(self._calls.name)
+        aside = file.with_suffix(".marked")
+        with file.open("rb") as lines, aside.open("wb", BUFFER) as marked:
+            for line in lines:
+                head = _heads.decode(line)
+                if head.step in steps.get(head.trajectory, ()) and head.executed is not False:
+                    line = encode(json.loads(line) | dict.fromkeys(CRITERIA, "violation")) + b"\n"
+                marked.write(line)
+        os.replace(aside, file)
 
 
 def dump(path: Path, record: Any) -> None:

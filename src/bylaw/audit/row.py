@@ -24,7 +24,7 @@ from bylaw.engine.verdict import WORST_FIRST, fact_record
 from bylaw.engine.wording import policy_words, rule_words
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
-from bylaw.pack import Criterion, Pack
+from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.pack.review import Sides
 from bylaw.policy.statement import Policy
 from bylaw.rule.rule import Limit
@@ -76,6 +76,8 @@ class Finding(Struct, frozen=True):
     because: str = ""
     judged: bool = True
     """Whether any policy judged the call."""
+    is_limit: bool = False
+    """Whether the call exceeded a limit."""
 
     @property
     def gravest_first(self) -> list[Charge]:
@@ -190,7 +192,8 @@ class RuleRow(Struct, kw_only=True):
     def as_finding(self, severity: str) -> Finding:
         charge = Charge(self.policy, severity, "violation", self.because)
         head = (self.finding or "", "rule", self.rule, self.trajectory or "", self.agent, self.step)
-        return Finding(*head, "violation", None, (charge,), self.because)
+        is_limit = isinstance(self.limit, str)
+        return Finding(*head, "violation", None, (charge,), self.because, is_limit=is_limit)
 
 
 class CallRow(Struct, kw_only=True):
@@ -399,6 +402,16 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
         because=finding.because,
         **finding.record(),
     )
+
+
+def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) -> LimitedCall:
+    """Return a call that counts towards a limit, with the verdicts of the guards."""
+    clean = tuple(each for each in CRITERIA if "violation" not in getattr(head, each))
+    for verdict in verdicts:
+        if verdict.made.step == call.step and verdict.made.accepted is not False:
+            found = tuple(getattr(verdict, each) for each in CRITERIA)
+            return replace(call, tool=verdict.made.call.tool, agent=head.agent, verdicts=found, clean=clean)
+    return call
 
 
 def limit_row(pack: Pack, agent: str, call: LimitedCall) -> RuleRow:

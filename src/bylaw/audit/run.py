@@ -37,6 +37,7 @@ from bylaw.audit.row import (
     encode,
     head_of,
     identity_of,
+    judged_call,
     limit_row,
     record_of,
     rule_row,
@@ -163,10 +164,10 @@ class Examiner:
         agent = self._agent(pack, trajectory, cover)
         for fault in session.faults if session is not None else ():
             self._note(fault, trajectory, is_private=redaction is not None)
-        limited = list(limited_calls(pack, trajectory, self._key))
         counts = self.counts
         counts.numbers["pack", pack.name] += 1
         head = head_of(pack, trajectory, agent, outcome, verdicts, broken)
+        limited = [judged_call(call, head, verdicts) for call in limited_calls(pack, trajectory, self._key)]
         counts.add_conversation(head, verdicts)
         counts.add_open(pack, verdicts)
         counts.add_answered(answered)

@@ -32,7 +32,8 @@ def summarise(
 ) -> dict[str, Any]:
     """Return the summary record. If a figure appears only once, it is computed under the audit's criterion."""
     names = request.names()
-    packs, numbers = shelf.packs, counts.numbers
+    packs, counts = shelf.packs, counts.with_limits(shelf.packs)
+    numbers = counts.numbers
     criterion = request.criterion or packs[-1].criterion
     held = _held(packs, counts)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))

@@ -44,6 +44,12 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     """
     perhaps: str = ""
     """Hash shared by all persons whom a tool may treat as the same person. Empty if it equals `whose`."""
+    tool: str = ""
+    agent: str = ""
+    verdicts: tuple[str, ...] = ()
+    """The verdicts of the guards on the call, one per criterion. Empty if the call was not judged."""
+    clean: tuple[str, ...] = ()
+    """The criteria under which no guard found a violation in the conversation."""
 
     @property
     def kin(self) -> str | None:
