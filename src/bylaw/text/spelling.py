@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
-from bylaw.text.day import MONTHS
+from bylaw.text.day import MONTHS, days
 from bylaw.text.folding import fold, lowered, occurs, runs_of, stands_whole
 from bylaw.text.identifier import is_word
 from bylaw.text.number import ONES, TENS, canonical
@@ -81,14 +81,12 @@ class Spelling:
         return False
 
     def _is_day_in(self, text: str) -> bool:
+        """Whether a folded text names the day, with its year or without one."""
         assert self._day is not None
         year, month, day = self._day
-        if f"{year}-{month:02}-{day:02}" in text or _is_day_named(year, month, day, text):
+        if any((each.month, each.day) == (month, day) and each.year in (0, year) for each in days(text)):
             return True
-        if not any(figures in text for figures in self._parts[1:]):
-            return False
-        told = _days_in_figures(text)
-        return (month, day) in told or (year, month, day) in told or (year[2:], month, day) in told
+        return any(stands_whole(each, text) for each in (f"{month:02}-{day:02}", f"{month}-{day}"))
 
 
 def spell(value: Any) -> Spelling | None:
@@ -181,64 +179,12 @@ def _begins(text: str, here: int) -> bool:
     return before not in ".," or not text[max(0, here - 2) : here - 1].isdecimal()
 
 
-def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
+def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
     """Return the parts of a date, of which a text must contain one, and the date's year, month and day."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None
     month, day = int(match[2]), int(match[3])
-    days, months = {str(day), match[3]}, {str(month), match[2]}
-    figures = {f"{one}{mark}{two}" for mark in "/.-" for one, two in (*product(months, days), *product(days, months))}
-    return (MONTHS[month - 1][:3], *sorted(figures)), (match[1], month, day)
-
-
-_FIGURES = r"(0?[1-9][0-9]?)"
-_DAY_AFTER = re.compile(rf"(?:the )?{_FIGURES}(?!\d)(?:st|nd|rd|th)?")
-_YEAR_AFTER = re.compile(r",? ((?:19|20)\d\d)(?![\d:]|[.,]\d)")
-_DAY_BEFORE = re.compile(rf"(?<!\d){_FIGURES}(?:st|nd|rd|th)? (?:of )?$")
-_TWO_FIGURES = re.compile(rf"(?<!\d)(?<!\d{{4}}[/.-]){_FIGURES}(?=[/.-]{_FIGURES}(?!\d|[/.-]\d{{4}}(?!\d)))")
-_YEAR_FIRST = re.compile(rf"(?<!\d)([0-9]{{4}})[/.-]{_FIGURES}[/.-]{_FIGURES}(?!\d)")
-_THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
-_LEAD = 12
-"""The maximum distance, in characters, of a day before its month's name."""
-
-
-def _is_day_named(year: str, month: int, day: int, words: str) -> bool:
-    """Whether folded text names a day with this year or without a year, such as `may 5` or `5th of may 2025`."""
-    name = MONTHS[month - 1]
-    here = words.find(name[:3])
-    while here >= 0:
-        for called in (name[:3], name[:4], name):
-            end = here + len(called)
-            end += len(called) < 5 and words.startswith(". ", end)
-            if words.startswith(called, here) and words[end : end + 1] == " ":
-                after = _DAY_AFTER.match(words, end + 1)
-                if after is not None and int(after[1]) == day and _is_year(year, words, after.end()):
-                    return True
-        before = _DAY_BEFORE.search(words, max(0, here - _LEAD), here)
-        if before is not None and int(before[1]) == day and _is_year(year, words, _word_end(words, here)):
-            return True
-        here = words.find(name[:3], here + 1)
-    return False
-
-
-def _is_year(year: str, words: str, here: int) -> bool:
-    """Whether no other year follows at this position."""
-    told = _YEAR_AFTER.match(words, here)
-    return told is None or told[1] == year
-
-
-def _word_end(words: str, here: int) -> int:
-    while here < len(words) and (words[here].isalpha() or words[here] == "."):
-        here += 1
-    return here
-
-
-@lru_cache(maxsize=512)
-def _days_in_figures(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
-    """Return the days in figures in folded text, as month and day, with the year if the day comes first."""
-    days = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
-    dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
-    dated |= {(year, day, month) for year, month, day in dated}
-    dated |= {(year, int(month), int(day)) for year, month, day in _YEAR_FIRST.findall(words)}
-    return frozenset((*days, *dated))
+    both = {str(day), match[3]}, {str(month), match[2]}
+    figures = {f"{one}{mark}{two}" for mark in "/.-" for each in (both, both[::-1]) for one, two in product(*each)}
+    return (MONTHS[month - 1][:3], *sorted(figures)), (int(match[1]), month, day)
