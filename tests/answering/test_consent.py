@@ -111,7 +111,7 @@ def test_a_yes_needs_the_users_words(folder: Path, said: dict[str, Any], value: 
     found = summary(folder)
     assert found["open"]["calls"] == (2 if value is None else 0)
     word = {True: "yes", False: "no", None: "open"}[value]
-    assert found["answered"]["agreed"] == dict.fromkeys(("yes", "no", "open", "stated"), 0) | {word: 2}
+    assert found["answered"]["agreed"] == dict.fromkeys(("yes", "no", "open", "stated", "not stated"), 0) | {word: 2}
     lines = [json.loads(line) for line in (folder / "out" / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
     told = [line["answered"][0] for line in lines if "answered" in line]
     assert [(each["value"], each["by"]) for each in told] == [(value, "model")] * 2

@@ -93,6 +93,22 @@ def test_an_answer_without_the_users_words_or_with_another_value_settles_nothing
     assert verdicts(folder) == {"plain": "compliant", "right": "inconclusive", "wrong": "inconclusive"}
 
 
+@pytest.mark.parametrize("form", ["[late, broken, other]", "string"])
+@pytest.mark.parametrize(("nullable", "verdict"), [("?", "violation"), ("", "inconclusive")])
+def test_silence_breaks_only_a_policy_that_asks_the_user_to_say_it(
+    folder: Path, form: str, nullable: str, verdict: str
+) -> None:
+    values = f"type: 'enum{nullable}', values: {form}" if form != "string" else f"type: 'string{nullable}'"
+    entities = FILES["entities.yaml"].replace("type: enum, values: [late, broken, other]", values)
+    (folder / "desk" / "entities.yaml").write_text(entities, encoding="utf-8")
+    bylaw(folder, *ASKING)
+    assert all(("`not stated` if" in text) == bool(nullable) for text in requests(folder).values())
+    answer(folder, value="not stated", because="The customer gave no reason.")
+    done = bylaw(folder, *ASKING)
+    assert verdicts(folder) == {"plain": "compliant", "right": verdict, "wrong": verdict}
+    assert ("said nothing of it 2 times" in " ".join(done.stdout.split())) == bool(nullable)
+
+
 class Ready:
     """A model that would read a reason from anything."""
 

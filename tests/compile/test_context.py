@@ -46,6 +46,8 @@ def test_what_is_out_of_reach_is_left_out() -> None:
 def test_what_only_users_say_is_marked() -> None:
     told = things_text(THINGS, CARDS, ["drive"], {"reason": {"type": "enum", "values": ["a", "b"], "origin": "user"}})
     assert told.splitlines()[-1] == "Request[]: reason a|b  (what only the user can say)"
+    told = things_text(THINGS, CARDS, ["drive"], {"reason": {"type": "enum?", "values": ["a", "b"], "origin": "user"}})
+    assert told.splitlines()[-1] == "Request[]: reason a|b|None  (what only the user can say; `None`: they have not)"
 
 
 def test_code_hears_of_the_calendar_only_where_a_day_is_part_of_a_key() -> None:

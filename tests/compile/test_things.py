@@ -61,6 +61,7 @@ def test_words_that_results_have_are_added_without_asking_again() -> None:
     assert fields["why"] == {"type": "enum", "values": ["late", "early"]}
     assert len(chat.asked("things")) == 1
     assert not made.misfits
+    assert [each.partition(":")[0] for each in made.unshown] == ["`Order.gift`"]
 
 
 @pytest.mark.parametrize(("odd", "kind"), [([None], ["open", "paid"]), ([f"word{n}" for n in range(24)], "string")])
@@ -168,6 +169,21 @@ def test_what_no_record_has_and_a_write_makes_true_is_false_until_then(
     assert fields["closed"].get("default", "unknown") == (False if is_false else "unknown")
     assert "it is closed" in str(fields["closed"])
     assert fields["gift"] == "boolean", "no write makes it true, so that nobody knows what its absence means"
+
+
+@pytest.mark.parametrize("complete", [", complete: true", ""])
+def test_a_missing_caller_is_a_missing_look_up_unless_a_check_makes_one(complete: str) -> None:
+    said = f"""
+entities:
+  Caller: {{key: [], origin: conversation{complete}, fields: {{customer_id: string}}}}
+observations:
+  find_customer: {{as: Caller}}
+tools:
+  find_customer: {{effect: read}}
+"""
+    cards = {"find_customer": Card("find_customer", "Find.", {"email": {"type": "string"}}, ("email",), "read")}
+    body = finished(cards, [], said).entities["Caller"]
+    assert body.get("read") == (None if complete else {"tool": "find_customer", "arguments": {}})
 
 
 def looked_up(*kinds: str) -> Things:

@@ -92,3 +92,17 @@ def test_a_record_that_does_not_exist_and_an_argument_that_is_not_read_say_nothi
         situations = asked.messages[1].content.partition("The situations:")[2]
         assert "null" not in situations
         assert situations.count("number:") == 1, "one situation, for the level `awaiting`"
+
+
+def test_a_guard_that_fails_where_a_record_has_no_value_is_mended() -> None:
+    mended = WINDOW.replace("    if ", "    if facts.Order(call.order_id).delivered_on == None or ", 1)
+    things = THINGS.replace("delivered_on: date", 'delivered_on: "date?"')
+    chat = Scripted(things=things, repair=mended)
+    compile_pack(source(), chat)
+    assert "`Order.delivered_on` is `None`" in chat.asked("repair")[0].messages[1].content
+
+
+def test_a_case_that_contradicts_a_tools_schema_is_sent_back() -> None:
+    chat = Scripted(cases=CASES.replace("order_id: A1", "order_id: 1"))
+    compile_pack(source(), chat)
+    assert any("does not fit the schema" in message.content for each in chat.asked("cases") for message in each.messages)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from bylaw.answering.consent import Excerpt
 from bylaw.answering.history import History, call_text
 from bylaw.answering.running import PROMPTS
-from bylaw.engine.predicate_values import Answered, AnswerQuote
+from bylaw.engine.predicate_values import UNSAID, Answered, AnswerQuote
 from bylaw.facts.entity import UNSEEN, Field
 from bylaw.facts.value import coerce
 from bylaw.llm import Answer, Request
@@ -46,6 +46,8 @@ def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: 
         return Answered(name, act.step, None, because=answer.why or "the answer could not be read")
     said = History(events, act, ("user",))
     quotes = tuple(quote for quote in reply.quotes if said.holds(quote))
+    if field.nullable and reply.value == UNSAID:
+        return Answered(name, act.step, UNSAID, because=reply.because)
     if reply.value is None:
         return Answered(name, act.step, None, quotes=quotes, because=reply.because)
     if not quotes:
@@ -60,11 +62,17 @@ def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: 
 
 
 def _form(field: Field) -> str:
+    unsaid = f"; `{UNSAID}` if the customer has plainly said nothing of it" if field.nullable else ""
+    return _kind(field) + unsaid
+
+
+def _kind(field: Field) -> str:
     if field.type == "enum":
         return f"one of: {', '.join(field.values)}"
     forms = {
         "boolean": "`true` or `false`",
         "date": "a date such as 2026-05-31",
         "datetime": "such as 2026-05-31T09:30",
+        "string": "a text; a code, a name or an address as a record would spell it",
     }
     return forms.get(field.type, f"a {field.type}")

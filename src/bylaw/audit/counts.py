@@ -10,7 +10,7 @@ import msgspec
 from bylaw.audit.row import Head, wrote
 from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.limited import LimitedCall, over_limits
-from bylaw.engine.predicate_values import Answered
+from bylaw.engine.predicate_values import UNSAID, Answered
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import Verdict
 from bylaw.facts.evidence import EvidenceCount
@@ -246,7 +246,7 @@ class Counts:
         for each in answered:
             if each.queries:
                 value = each.value
-                name = STATED if isinstance(value, str) else ANSWERS[value]
+                name = UNSAID if value == UNSAID else STATED if isinstance(value, str) else ANSWERS[value]
                 self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:

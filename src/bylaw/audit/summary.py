@@ -13,7 +13,7 @@ from bylaw.audit.counts import ANSWERS, STATED, Counts
 from bylaw.audit.request import Request, Shelf
 from bylaw.audit.row import FINDING_IDS, FLAGGED, SEVERITIES, JsonRecord, writable
 from bylaw.engine.limited import by_limit, over_and_open
-from bylaw.engine.predicate_values import TellsUnanswered
+from bylaw.engine.predicate_values import UNSAID, TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.errors import RecordError
 from bylaw.facts.evidence import EvidenceCount, rate
@@ -67,7 +67,7 @@ def summarise(
         "by_rule": _by_rule(counts),
         "open": _open(counts, criterion),
         "answered": {
-            name: {said: numbers["answered", name, said] for said in (*ANSWERS.values(), STATED)}
+            name: {said: numbers["answered", name, said] for said in (*ANSWERS.values(), STATED, UNSAID)}
             for name in counts.names("answered")
         },
         "settled": {
@@ -447,8 +447,10 @@ def _settling(summary: JsonRecord) -> list[str]:
         left = f", undecided {row['open']:,} times" if row["open"] else ""
         if row["yes"] or row["no"]:
             told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
-        if row.get(STATED):
-            told.append(f"Read by a model: the user stated {name} {counted(row[STATED], 'time')}{left}.")
+        if row.get(STATED) or row.get(UNSAID):
+            silent = f", said nothing of it {counted(row[UNSAID], 'time')}" if row.get(UNSAID) else ""
+            stated = counted(row[STATED], "time")
+            told.append(f"Read by a model: the user stated {name} {stated}{silent}{left}.")
     for name, row in summary["settled"].items():
         yes, no = counted(row["yes"], "time"), counted(row["no"], "time")
         told.append(f"Settled by a reviewer: {name} was followed {yes}, not followed {no}.")

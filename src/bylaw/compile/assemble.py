@@ -251,8 +251,8 @@ def record(
     noted: dict[str, Any] = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
     if notes:
         noted["edits_and_updates"] = list(notes)
-    if work.things is not None and work.things.misfits:
-        noted["of_the_tools"] = list(work.things.misfits)
+    if work.things is not None and (told := [*work.things.misfits, *work.things.unshown]):
+        noted["of_the_tools"] = told
     if work.steps:
         noted["refinement"] = [to_builtins(each) for each in work.steps]
     if weighed is not None:

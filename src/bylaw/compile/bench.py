@@ -11,12 +11,13 @@ from bylaw.compile.card import Card
 from bylaw.compile.desk import Unreadable, yaml_answer
 from bylaw.compile.naming import function_name
 from bylaw.compile.plausible import Plausible, arguments_of
-from bylaw.compile.things import Schema, Things, entities_file, held, insides, recorded_entities, tools_file
+from bylaw.compile.things import Schema, Things, entities_file, held, insides, recorded_entities, section, tools_file
 from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
 from bylaw.pack import Pack
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.statement import Policy
+from bylaw.policy.tool import misfit
 from bylaw.policy.yaml import Read, read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
@@ -153,7 +154,15 @@ class Bench:
             found = list(self.run(policy, guard, cases))
         except BylawError as error:
             return [fault_text(error)]
-        return [fault_text(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
+        wrong = [
+            fault_text(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)
+        ]
+        return wrong or [
+            f"case `{case.get('note', '')}`: its call does not fit the schema of `{tool}`: {why}"
+            for case in cases
+            for tool, arguments in section(case, "call").items()
+            if (why := misfit(self.base.schema.tools.get(tool), arguments or {}))
+        ]
 
     def with_rules(self, policies: Sequence[Policy], rules: Mapping[str, Any], cases: Sequence[Case] = ()) -> Pack:
         """Return a pack with these rules and cases. Raises PackError if it does not load."""

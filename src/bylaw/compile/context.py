@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from bylaw.compile.card import Card, names_in, schema_text
-from bylaw.compile.things import Schema, Things, insides, shown_as
+from bylaw.compile.things import Schema, Things, insides, keys_of, section, shown_as
 
 _LONGEST = 24_000
 """The maximum length of text about tools in one question."""
@@ -140,7 +140,11 @@ def things_text(
         for name, body in bodies.items()
     ]
     if request:
-        lines.append(_thing("Request", {"key": [], "fields": request}, {}, {}) + "  (what only the user can say)")
+        can_be_none = any(str(section(request, name).get("type")).endswith("?") for name in request)
+        none = "; `None`: they have not" if can_be_none else ""
+        lines.append(
+            _thing("Request", {"key": [], "fields": request}, {}, {}) + f"  (what only the user can say{none})"
+        )
     return "\n".join(lines) or "none"
 
 
@@ -149,16 +153,14 @@ def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
+    before = f"until then `facts.{name}.exists` is false, and so it is"
+    if body.get("read"):
+        before = f"whoever reads it asks for that look-up, and `facts.{name}.exists` is false where it found nobody,"
     return (
-        f"  (made by the conversation, with {shown}: until then `facts.{name}.exists` is false, and so it is in a case"
-        f" with `{name}: null`; only policies about who the user is, or whose record it is, look at it: for all others"
-        " the customer is the one that the record names)"
+        f"  (made by the conversation, with {shown}: {before} in a case with `{name}: null`;"
+        " only policies about who the user is, or whose record it is, look at it: for all others the customer is the"
+        " one that the record names)"
     )
-
-
-def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
-    key = body.get("key", [])
-    return tuple(map(str, cast(list[Any], key))) if isinstance(key, list) else (str(key),)
 
 
 def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> set[str]:
@@ -251,5 +253,6 @@ def field_kind(spec: Any) -> str:
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):
         record = cast(dict[str, Any], spec)
-        return field_kind(record["values"]) if record.get("values") else str(record.get("type", "string"))
+        kind = str(record.get("type", "string"))
+        return field_kind(record["values"]) + "|None" * kind.endswith("?") if record.get("values") else kind
     return str(spec)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
+from bylaw.review.check import RECORDED_CALLS
 from bylaw.text.python import parse_python, text_of
 
 _CLAUSE = re.compile(r"^\s*\d+(\.\d+)+\.?\s")
@@ -504,7 +506,7 @@ def _looked_at_again(
     is_sound = mended is not None and mended.strip() != code.strip() and not _complaints(bench, brief, mended, cases)
     kept = mended if mended is not None and is_sound else code
     if still := _of_logs(bench, brief, kept):
-        questions.append(Question("recorded calls", still.partition(ADVICE)[0]))
+        questions.append(Question(RECORDED_CALLS, still.partition(ADVICE)[0]))
     return kept, int(is_sound)
 
 
@@ -538,6 +540,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
     trials = _trials(bench, policy, [(code, guard)])
     lacking = next(filter(None, (_LACKS.search(each.because[0]) for each in trials)), None)
     wrong += [f"it fails on calls without an argument that need not be given: line {lacking[0]}"] if lacking else []
+    wrong += _fails_on_none(trials) if not lacking else []
     if not {"permit", "deny"} <= outcomes:
         outcomes |= {trial.outcomes[0] for trial in trials}
     if "deny" not in outcomes:
@@ -545,6 +548,27 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
     if "permit" not in outcomes:
         wrong.append(f"it permits no case and none of {WORLDS} generated calls")
     return wrong
+
+
+def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
+    """Return a complaint if a guard permits or denies every call but some in which a field is None."""
+    failed = [each for each in trials if each.outcomes[0] == "failed"]
+    empty = [_empty_fields(each) for each in failed]
+    if not failed or not all(empty):
+        return []
+    names = sorted(frozenset[str].intersection(*empty) or empty[0])
+    return [f"it fails where {' or '.join(f'`{name}`' for name in names)} is `None`: {failed[0].because[0]}"]
+
+
+def _empty_fields(trial: Trial) -> frozenset[str]:
+    """Return the fields that are None in a generated call."""
+    facts: dict[str, dict[str, Any] | None] = trial.case["facts"]
+    return frozenset(
+        f"{thing.partition('[')[0]}.{name}"
+        for thing, fields in facts.items()
+        for name, value in (fields or {}).items()
+        if value is None
+    )
 
 
 def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -> list[Trial]:

@@ -38,6 +38,7 @@ from bylaw.trace import Call, Trajectory
 
 WORLDS = 400
 _ABSENT_SHARE = 0.03
+_NONE_SHARE = 0.1
 _UNMADE_SHARE = 0.3
 _MEMBER_SHARE = 0.4
 _IDS = ("X1", "X2")
@@ -176,6 +177,9 @@ class World:
         if field.name == "exists":
             return True
         if field.name not in shown:
+            if field.nullable and self._random(*thing, field.name, None).random() < _NONE_SHARE:
+                shown[field.name] = None
+                return None
             draw = self._random(*thing, field.name)
             schema = self._inside.get((entity.name, field.name))
             shown[field.name] = self._draw(field, draw) if schema is None else self._made(field.name, schema, draw)
@@ -228,7 +232,8 @@ class World:
             case "integer" | "number" | "boolean" as kind:
                 return self._scalar(kind, draw)
             case _:
-                return self._scalar(self._pool.read_as.get(name, ""), draw, is_id=name.endswith("_id"))
+                kind = self._pool.read_as.get(name) or _form(schema)
+                return self._scalar(kind, draw, is_id=name.endswith("_id"))
 
     def _draw(self, field: Field, draw: random.Random) -> Any:
         match field.type:
@@ -275,6 +280,14 @@ class World:
 
     def _random(self, *of: Any) -> random.Random:
         return random.Random(f"{self._seed}/{of}")
+
+
+_DAY = re.compile(r"\bYYYY-MM-DD\b(?!T| HH)|\b\d{4}-\d\d-\d\d\b(?!T)")
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    """Return the format of a text by its schema, or by a description that writes a day."""
+    return str(schema.get("format") or ("date" if _DAY.search(str(schema.get("description"))) else ""))
 
 
 class Trial(Struct, frozen=True):

@@ -31,6 +31,8 @@ class UserFact(Struct, frozen=True):
     type: Literal["boolean", "enum", "string", "integer", "money", "date"]
     values: tuple[str, ...] = ()
     question: str = ""
+    said: bool = False
+    """Whether silence breaks the policy, or counts as no. The fact is then None if the user has said nothing of it."""
     argument: str = ""
     sayings: tuple[Saying, ...] = ()
 
@@ -87,10 +89,12 @@ def draft_text(draft: Draft) -> str:
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
     """Return the fields of `Request` in `entities.yaml`. The first of several facts with one name counts."""
     fields: dict[str, Any] = {}
+    asked_to_say = {fact.name for fact in facts if fact.said and not fact.argument}
     for fact in facts:
         if fact.name in fields or not fact.name.isidentifier():
             continue
-        body: dict[str, Any] = {"type": fact.type, "origin": "user", "question": fact.question}
+        type_ = f"{fact.type}?" if fact.name in asked_to_say else fact.type
+        body: dict[str, Any] = {"type": type_, "origin": "user", "question": fact.question}
         if fact.type == "enum":
             body["values"] = list(fact.values)
         ways: list[dict[str, Any]] = [{"argument": fact.argument}] if fact.argument else []

@@ -19,6 +19,7 @@ from bylaw.compile.desk import Desk, Prompt, Unreadable, prompt_text, stage
 from bylaw.compile.naming import digest_of
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.call_record import accepted
+from bylaw.facts.entity import UNDECLARED
 from bylaw.facts.observation import NOTHING, Observation, sightings, unreadable
 from bylaw.facts.value import coerce
 from bylaw.llm.chat import unfenced
@@ -92,6 +93,25 @@ def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterato
             for sighting in sightings(observation, call.arguments, result.value(), None, True):
                 values = {name: sighting.show(name) for name in observation.entity.fields}
                 yield observation.entity.name, {name: raw for name, raw in values.items() if raw is not NOTHING}
+
+
+def unshown(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
+    """Return warnings about fields that no recorded look-up shows, although look-ups show their entities."""
+    shown: dict[str, set[str]] = {}
+    for call, result in _results(pack, trajectories):
+        if pack.schema.tools[call.tool].effect == "write":
+            continue
+        for observation in (each for found in pack.schema.shows.get(call.tool, {}).values() for each in found):
+            for sighting in sightings(observation, call.arguments, result.value(), None, True):
+                names = observation.entity.fields
+                told = {name for name in names if sighting.show(name) is not NOTHING}
+                shown.setdefault(observation.entity.name, set()).update(told)
+    return [
+        f"`{kind}.{name}`: no recorded look-up shows it, so checks that read it stay undecided"
+        for kind, fields in shown.items()
+        for name, field in pack.schema.entities[kind].fields.items()
+        if name not in fields and name not in pack.schema.entities[kind].key and field.default is UNDECLARED
+    ]
 
 
 class _Typed:
@@ -247,6 +267,8 @@ class Things(Struct, frozen=True):
     """Errors that remain after the last question and prevent a pack."""
     misfits: tuple[str, ...] = ()
     """Differences from recorded results. They do not prevent a pack, but a reviewer should know them."""
+    unshown: tuple[str, ...] = ()
+    """Warnings about fields that no recorded look-up shows."""
     shown: str = ""
     """The digest of the tools shown."""
 
@@ -297,6 +319,7 @@ def describe(
     if not complaints and trajectories:
         pack = Pack.from_files(schema_files(cards, replace(made, entities=entities)))
         entities = with_defaults(entities, made.tools, pack, trajectories)
+        made = replace(made, unshown=tuple(unshown(pack, trajectories)))
     return replace(made, entities=entities, complaints=tuple(complaints), shown=shown)
 
 
@@ -355,13 +378,25 @@ _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
-    """Drop entities of origin `conversation` that no tool shows, because these would never exist."""
-    shown = {name for observed in things.observations.values() for name in shown_as(observed)}
-    return {
-        name: body
-        for name, body in things.entities.items()
-        if name in shown or section({"": body}, "").get("origin") != "conversation"
-    }
+    """Drop entities of origin `conversation` that no tool shows, because these would never exist. If such an entity is
+    simply looked up, the first tool that shows it is its look-up, so that a missing one is a missing look-up.
+    """
+    made: dict[str, Any] = {}
+    for name, body in things.entities.items():
+        tools = [tool for tool, observed in things.observations.items() if name in shown_as(observed)]
+        if section({"": body}, "").get("origin") != "conversation":
+            made[name] = body
+        elif tools:
+            looks = [tool for tool in tools if section(things.tools, tool).get("effect") == "read"]
+            is_looked_up = looks and not body.get("complete") and not body.get("read") and not keys_of(body)
+            made[name] = {**body, "read": {"tool": looks[0], "arguments": {}}} if is_looked_up else body
+    return made
+
+
+def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the key fields of an entity."""
+    key = body.get("key", [])
+    return tuple(map(str, cast(list[Any], key))) if isinstance(key, list) else (str(key),)
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:

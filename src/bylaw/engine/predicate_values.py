@@ -54,6 +54,9 @@ class Answered(Struct, frozen=True, omit_defaults=True):
     because: str = ""
 
 
+UNSAID = "not stated"
+"""The answer that the user has said nothing of a fact. Only a nullable fact has this answer, and is None then."""
+
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 """Determines whether a predicate is true at an act, if code cannot. Backed by a model or a person."""
 
@@ -206,14 +209,14 @@ class PredicateValues:
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return what a model reads that the user stated about a fact before a call; UNSEEN if the user stated nothing.
-        Cached.
-        """
+        """Return what a model reads that the user stated before a call; UNSEEN if it is unclear. Cached."""
         assert self._reads is not None
         found = self.answered.get((name, record.step))
         if found is None:
             act = Act(record.step, record.call.tool, dict(record.call.arguments), "", (), (), 1, 0, False, "")
             found = self.answered[name, record.step] = self._reads.stated(name, field, act)
+        if field.nullable and found.value == UNSAID:
+            return None if self._ledger.has_heard_all(record.step) else UNSEEN
         return UNSEEN if found.value is None else found.value
 
     def card_text(self, record: CallRecord) -> str:

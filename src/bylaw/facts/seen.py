@@ -211,7 +211,9 @@ class SeenFacts:
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
         """Return what only the user or the host can state, read by code if possible, or else by a model."""
-        found = Testimony(self._ledger, self._at, self._context).read(field)
+        # Several different texts or figures in the messages may be about different things: a model can tell.
+        reads = self._ledger.stated is not None
+        found = Testimony(self._ledger, self._at, self._context).read(field, is_only=reads)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
             return found
         name = f"{entity.name}{list(key) if key else ''}.{field.name}"
@@ -326,8 +328,8 @@ class Testimony:
         self._at = at
         self._context = context
 
-    def read(self, field: Field) -> Any:
-        """Return the value, or UNSEEN."""
+    def read(self, field: Field, *, is_only: bool = False) -> Any:
+        """Return the value, or UNSEEN. With `is_only`, a text or figure counts only if no message has another one."""
         if field.origin == "context":
             given = self._context.get(field.name)
             # An empty text does not count as a value. Two empty names do not mean the same customer.
@@ -344,28 +346,39 @@ class Testimony:
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have stated something else since then.
                 return UNSEEN
-            meant: list[tuple[Saying, Match]] = []
-            read: list[Match] = []
-            for saying, pattern in sayings:
-                # A later pattern does not match text that an earlier pattern has matched.
-                every = self._found(saying, pattern, text)
-                found = [each for each in every if not any(_overlap(each, other) for other in read)]
-                match = next((each for each in found if is_meant(text, each.start(), each.end())), None)
-                if match is not None:
-                    meant.append((saying, match))
-                else:
-                    denied.update(_value(saying, each) for each in found)
-                read += found
+            meant, unmeant = self._meant(sayings, text)
+            denied |= unmeant
             values = {_value(*each) for each in meant}
             if values:
                 since = (said for at, said in self._ledger.said if step < at < self._at.step)
                 if len(values) > 1 or values & denied or any(map(takes_back, since)):
                     return UNSEEN
                 saying, match = meant[0]
-                return coerce(field, saying.value) if saying.value is not None else _stated(field, match)
+                if saying.value is not None:
+                    return coerce(field, saying.value)
+                before = (said for at, said in self._ledger.said if at < step) if is_only else ()
+                is_other = any(_value(*each) not in values for said in before for each in self._meant(sayings, said)[0])
+                return UNSEEN if is_other else _stated(field, match)
         # The default applies if the user stated no value and all messages were recorded and are clear.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
+
+    def _meant(
+        self, sayings: Sequence[tuple[Saying, Pattern]], text: str
+    ) -> tuple[list[tuple[Saying, Match]], set[Any]]:
+        """Return what a message plainly states, and the values that it only mentions."""
+        meant: list[tuple[Saying, Match]] = []
+        unmeant: set[Any] = set()
+        read: list[Match] = []
+        for saying, pattern in sayings:
+            # A later pattern does not match text that an earlier pattern has matched.
+            every = self._found(saying, pattern, text)
+            found = [each for each in every if not any(_overlap(each, other) for other in read)]
+            plain = [each for each in found if is_meant(text, each.start(), each.end())]
+            meant += [(saying, each) for each in (plain if saying.value is None else plain[:1])]
+            unmeant.update(_value(saying, each) for each in found if not plain)
+            read += found
+        return meant, unmeant
 
     def _found(self, saying: Saying, pattern: Pattern, text: str) -> Iterator[Match]:
         """Yield the places where a message states or denies the saying about the entity in question."""
@@ -381,8 +394,8 @@ def _overlap(one: Match, other: Match) -> bool:
 
 
 def _value(saying: Saying, match: Match) -> Any:
-    """Return the value of a saying, or the words that matched."""
-    return saying.value if saying.value is not None else str(match[0]).lower()
+    """Return the value of a saying, or the words that its last group matched."""
+    return saying.value if saying.value is not None else str(match[match.lastindex or 0]).lower()
 
 
 def _stated(field: Field, match: Match) -> Any:

@@ -26,6 +26,9 @@ from bylaw.review.case import CaseResult, run_cases, untested
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import LintFinding, lint
 
+RECORDED_CALLS = "recorded calls"
+"""The heading of a question about a check that fails on recorded calls or denies most of them."""
+
 
 class NotedQuestion(Struct, frozen=True):
     """A question for a reviewer."""
@@ -79,11 +82,14 @@ def noted_of(root: Path) -> dict[str, Noted]:
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in review order: first those with questions, of high severity, or flagging logged calls."""
+    """Return policies in review order: first those that flag most logged calls, then those with questions, of high
+    severity, or flagging any logged call.
+    """
 
-    def urgency(name: str) -> int:
+    def urgency(name: str) -> tuple[bool, int]:
         found = noted.get(name, Noted())
-        return sum(map(bool, (found.questions, pack.policies[name].severity == "high", found.in_logs)))
+        flags_most = any(each.about == RECORDED_CALLS for each in found.questions)
+        return flags_most, sum(map(bool, (found.questions, pack.policies[name].severity == "high", found.in_logs)))
 
     return sorted(names, key=urgency, reverse=True)
 
