@@ -1,6 +1,7 @@
 """What is said of the data behind the tools is held against what tools returned."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
@@ -39,11 +40,11 @@ tools:
 """
 
 
-def described(*records: dict[str, object], said: str = SAID) -> tuple[Things, Scripted]:
+def described(*records: Mapping[str, object], said: str = SAID) -> tuple[Things, Scripted]:
     """What comes of the answer, and who was asked, where these records were recorded."""
     logs = [
         Trajectory(
-            str(n), (Call("get_order", {"order_id": f"O{n}"}), Result(0, json.dumps({"order_id": f"O{n}"} | each)))
+            str(n), (Call("get_order", {"order_id": f"O{n}"}), Result(0, json.dumps({"order_id": f"O{n}", **each})))
         )
         for n, each in enumerate(records)
     ]
@@ -114,7 +115,7 @@ def test_where_a_tool_shows_a_part_of_a_thing_nothing_is_taken_for_empty() -> No
         "tools:\n", "  list_orders: {each: '$[*]', as: Order}\ntools:\n  list_orders: {effect: read}\n"
     )
     listed = (Call("list_orders", {}), Result(0, '[{"order_id": "A"}]'))
-    record = {"order_id": "A", "status": "open", "returned": []}
+    record: dict[str, object] = {"order_id": "A", "status": "open", "returned": []}
     read = (Call("get_order", {"order_id": "A"}), Result(0, json.dumps(record)))
     cards = CARDS | {"list_orders": Card("list_orders", "List.", {}, (), "read")}
     desk = Desk()

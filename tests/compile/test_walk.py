@@ -105,4 +105,5 @@ def test_a_guard_that_fails_where_a_record_has_no_value_is_mended() -> None:
 def test_a_case_that_contradicts_a_tools_schema_is_sent_back() -> None:
     chat = Scripted(cases=CASES.replace("order_id: A1", "order_id: 1"))
     compile_pack(source(), chat)
-    assert any("does not fit the schema" in message.content for each in chat.asked("cases") for message in each.messages)
+    (told,) = (each.messages[-1].content for each in chat.asked("cases")[1:2])
+    assert "does not fit the schema" in told
