@@ -6,6 +6,7 @@ import pytest
 
 from bylaw.errors import UsageError
 from bylaw.record import Log
+from bylaw.record.entry import Anchor
 from bylaw.record.stop import STOPS
 from bylaw.record.store import open_store
 from bylaw.record.verify import verify
@@ -95,4 +96,27 @@ def test_a_retention_period_empties_stops_once_all_are_over_and_never_counts_the
         assert store.length_of("default", STOPS) == 3
         assert len(log.every_stop("default")) == 1
         assert verify(store, "default", key=KEY).faults == ()
+        anchors = [Anchor(0.0, "default", each.number, each.link.hex()) for each in store.entries("default")]
+        store.fold("default", key=KEY, before=time.time() + 1, anchors=anchors[:2])
+        assert store.length_of("default", STOPS) == 3
+        assert verify(store, "default", key=KEY, anchors=anchors[:2]).faults == ()
+        store.close()
+
+
+def test_an_invented_number_of_stops_is_found(where: str) -> None:
+    with Log(where) as log:
+        stop = log.stop("tool", "refund", by="ann", reason="paid twice", until=time.time() + HOUR)
+        log.lift(stop.id, by="ann")
+        store = open_store(where)
+        for before, emptied in ((0.0, 0), (time.time() + 1, 2)):
+            assert store.remove("default", key=KEY, before=before) == emptied
+            for number in (2, 3, 1):
+                cursor = store.connection.begin(writing=True)
+                cursor.execute("UPDATE conversations SET length = ? WHERE name = ?", (number, STOPS))
+                store.connection.commit()
+                faults = verify(store, "default", key=KEY).faults
+                assert (not faults) is (number == 2)
+            cursor = store.connection.begin(writing=True)
+            cursor.execute("UPDATE conversations SET length = 2 WHERE name = ?", (STOPS,))
+            store.connection.commit()
         store.close()

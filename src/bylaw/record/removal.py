@@ -55,7 +55,7 @@ def is_signed(signature: str, key: bytes, tenant: str, number: int, before: byte
     return hmac.compare_digest(signature, sign(key, tenant, number, before, body))
 
 
-class Folded(Struct, frozen=True):
+class Folded(Struct, frozen=True, omit_defaults=True):
     """The start of the chain after a fold."""
 
     until: int
@@ -68,6 +68,8 @@ class Folded(Struct, frozen=True):
     """
     removed: str = ""
     """The hash of the marks of all conversations whose removals were deleted."""
+    stops: int = 0
+    """The number of deleted entries about stops, which still count."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
@@ -193,14 +195,15 @@ def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mappin
         return Fold(0, since)
     cursor.execute("SELECT link FROM entries WHERE tenant = ? AND number = ?", (tenant, until))
     link = as_bytes(cursor.fetchone()[0]).hex()
+    cursor.execute("SELECT COUNT(*) FROM entries WHERE tenant = ? AND number <= ? AND kind = 'stop'", (tenant, until))
+    stops = int(cursor.fetchone()[0]) + (earlier.stops if earlier is not None else 0)
     cursor.execute("DELETE FROM entries WHERE tenant = ? AND number <= ?", (tenant, until))
     cursor.execute("SELECT name FROM conversations WHERE tenant = ?", (tenant,))
     marks = {name for (name,) in cursor.fetchall() if name.startswith(REMOVED)}
     for body in _removals(cursor, tenant):
         marks.difference_update(_decode(body).conversations)
-    _append(
-        cursor, tenant, key, Removal([], folded=Folded(until, link, hash_anchors(anchors, until), hash_marks(marks)))
-    )
+    folded = Folded(until, link, hash_anchors(anchors, until), hash_marks(marks), stops)
+    _append(cursor, tenant, key, Removal([], folded=folded))
     return Fold(until - since, until)
 
 
