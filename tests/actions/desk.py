@@ -67,7 +67,9 @@ actions:
       bounded: {value: $statement.bounded, type: boolean}
     changes: []
 otherwise: {browser_evaluate: deny}
-pages: {content: [{role: region, name: Reviews}]}
+pages:
+  content: [{role: region, name: Reviews}]
+  looks: ["http://shop[.]test/products", "http://shop[.]test/help"]
 """,
     "rules.yaml": """predicates:
   ordering: {tool: place_order}

@@ -218,7 +218,7 @@ def test_a_snapshot_in_the_agents_own_words_is_not_believed() -> None:
 def test_values_that_anybody_may_have_written_are_not_taken() -> None:
     with Shield(pack()) as shield:
         assert acts(opened(shield).decide("browser_click", {"target": "e7"})) == [ORDERED]
-    without = with_tools("pages: {content: [{role: region, name: Reviews}]}\n", "")
+    without = with_tools("  content: [{role: region, name: Reviews}]\n", "")
     with Shield(without) as shield:
         decision = opened(shield).decide("browser_click", {"target": "e7"})
         assert decision.answer == "ask"

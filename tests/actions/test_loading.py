@@ -30,7 +30,12 @@ READS, OTHERWISE = "argument: query, as: sql, statements: [delete]", "otherwise:
         (OTHERWISE, "otherwise: {browser_evaluate: allow}", "`browser_evaluate` may write"),
         (OTHERWISE, "otherwise: {browser_eval: deny}", "`browser_eval` is not a tool"),
         (OTHERWISE, "otherwise: {browser_evaluate: maybe}", "`maybe` is not a valid `otherwise`"),
-        ("content: [{role: region, name: Reviews}]", "content: [{}]", "the whole page"),
+        ("content: [{role: region, name: Reviews}]", "content: [{}]", "any element of the page"),
+        ("looks: [", "looks: ['shop[.]test/.*', ", "must be of one host"),
+        ("looks: [", "looks: ['https://shop[.]test/a|.*', ", "must be of one host"),
+        ("looks: [", "looks: ['https://shop[.]test/(', ", "is not a pattern"),
+        ("^Total: ([0-9.]+) EUR$')\"", "^Total: ([0-9.]+) EUR$')\", within: {}", "any element of the page"),
+        ("tables_written, type: list}", "tables_written, type: list, within: {role: main}}", "takes no `within`"),
     ],
 )  # fmt: skip
 def test_a_wrong_action_is_told_with_its_line(old: str, new: str, message: str) -> None:

@@ -31,6 +31,12 @@ actions:
   answer: {of: browser_handle_dialog, effect: write, take: {accept: {value: $argument.accept, type: boolean}}}
   upload: {of: browser_file_upload, effect: write, take: {paths: {value: $argument.paths, type: list}}, changes: []}
 otherwise: {browser_drag: ask}
+pages:
+  looks:
+    - https://docs[.]example/[a-z]*
+    - https://shop[.]example[.]com/[a-z/.]*
+    - https://shop[.]example[.]com/cart\\?page=[0-9]+
+    - https://shop[.]example[.]com/other#top
 """,
 }
 
@@ -53,12 +59,25 @@ def link(url: str) -> str:
 @pytest.mark.parametrize(
     "url", ["/a", "a/b.html", "../a", "?page=2", "/other#top", "https://shop.example.com/", "//shop.example.com/x"]
 )
-def test_a_link_to_the_same_host_only_looks(url: str) -> None:
+def test_a_link_to_a_declared_address_only_looks(url: str) -> None:
     assert answer(link(url)) == "allow"
 
 
-def test_a_link_to_a_host_that_the_action_names_only_looks() -> None:
+def test_a_link_to_another_host_only_looks_if_its_page_is_declared_too() -> None:
     assert answer(link("https://docs.example/guide")) == "allow"
+    assert answer(link("https://docs.example/guide"), url="https://shop.example.com/cart/7") == "ask"
+    assert answer(link("https://docs.example/guide"), url="https://evil.test/") == "ask"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/checkout/7", "/a?action=remove", "/cart?page=2&action=remove", "/cart?page=2;x", "/a#/delete",
+        "/a%2fb", "/a;remove", "http://shop.example.com/a", "https://shop.example.com:8443/a", "//docs.example/a1",
+    ],
+)  # fmt: skip
+def test_a_link_to_an_address_that_the_pack_does_not_declare_may_act(url: str) -> None:
+    assert answer(link(url)) == "ask"
 
 
 @pytest.mark.parametrize(
@@ -94,14 +113,62 @@ def test_any_other_link_may_do_anything(url: str) -> None:
         ('- textbox "Note" [active] [ref=e1]', {"key": "Enter"}),
         ('- textbox "Note" [active] [ref=e1]\n- button "Search" [ref=e2]', {"key": "Enter"}),
         ('- textbox "Note" [ref=e1]\n- button "Search" [ref=e2]', {"key": "PageDown"}),
+        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "ArrowDown"}),
+        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": " "}),
+        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "Control+Enter"}),
+        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"keys": ["Enter"]}),
+        ('- link "More" [ref=e1]:\n  - /url: /x', {"target": "e1", "button": "middle"}),
+        ('- link "More" [ref=e1]:\n  - /url: /x', {"target": "e1", "modifiers": ["Alt"]}),
+        ('- link "More" [ref=e1]:\n  - /url: /x', {"target": "e1", "doubleClick": True}),
+        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "#"}),
+        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "Escape"}),
+        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "Control+ArrowDown"}),
+        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "Tab", "keys": "x"}),
+        ('- main [ref=e2]:\n  - generic "Volume" [active] [ref=e1]', {"key": "ArrowDown"}),
+        ('- textbox "Note" [active] [ref=e1]', {"key": "Control+Z"}),
+        ('- textbox "Note" [active] [ref=e1]', {"key": "Escape"}),
+        ('- textbox "Note" [ref=e1]', {"target": "e1", "text": "Ann\t "}),
+        ('- combobox "Sort" [ref=e1]', {"target": "e1"}),
+        *(
+            (f'- {role} "X" [ref=e2]:\n  - {inner} "Y" [active] [ref=e1]', {"key": "ArrowDown"})
+            for role, inner in (
+                ("radiogroup", "generic"),
+                ("menu", "menuitem"),
+                ("menubar", "menuitem"),
+                ("tree", "treeitem"),
+                ("grid", "gridcell"),
+                ("treegrid", "row"),
+                ("tablist", "tab"),
+                ("toolbar", "generic"),
+                ("listbox", "option"),
+                ("main", "listbox"),
+                ("main", "combobox"),
+                ("main", "slider"),
+                ("main", "spinbutton"),
+                ("main", "grid"),
+                ("main", "application"),
+                ("list", "listitem"),
+            )
+        ),
     ],
 )
 def test_only_what_is_understood_is_a_look(body: str, arguments: dict[str, object]) -> None:
-    tool = "browser_press_key" if "key" in arguments else "browser_click"
+    tool = "browser_press_key" if arguments.keys() & {"key", "keys"} else "browser_click"
     assert answer(body, tool, HOME, **arguments) == "ask"
 
 
-def test_a_look_of_any_call_is_none_at_a_button() -> None:
+@pytest.mark.parametrize(
+    "url", ["https://shop.example.com/cart/7", "https://shop.example.com/cart?page=2&do=x", "https://evil.test/"]
+)
+def test_a_browser_opens_only_declared_addresses_as_a_look(url: str) -> None:
+    opens = "  open: {of: browser_navigate, reads: {argument: url, as: url}, effect: read}\n"
+    tools = PACK["tools.yaml"].replace("actions:\n", f"actions:\n{opens}", 1)
+    with Shield(made({**PACK, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        assert session.decide("browser_navigate", {"url": url}).answer != "allow"
+        assert session.decide("browser_navigate", {"url": "https://shop.example.com/./cart?page=2"}).allowed
+
+
+def test_a_drag_is_no_look() -> None:
     drag = PACK["tools.yaml"].replace("otherwise: {browser_drag: ask}", "  drag: {of: browser_drag, effect: read}")
     drag = drag.replace("browser_drag, browser_handle", "browser_handle").replace(
         "actions:\n", "  browser_drag: {effect: write, parameters: {startRef: string, endRef: string}}\nactions:\n", 1
@@ -109,7 +176,7 @@ def test_a_look_of_any_call_is_none_at_a_button() -> None:
     with Shield(made({**PACK, "tools.yaml": drag})) as shield, shield.session("x") as session:
         show(session, '- button "Pay" [ref=e1]\n- textbox "Note" [ref=e2]')
         assert session.decide("browser_drag", {"startRef": "e1", "endRef": "e2"}).answer == "ask"
-        assert session.decide("browser_drag", {"startRef": "e2", "endRef": "e2"}).allowed
+        assert session.decide("browser_drag", {"startRef": "e2", "endRef": "e2"}).answer == "ask"
 
 
 @pytest.mark.parametrize(
@@ -178,6 +245,12 @@ AROUND = """- banner [ref=e1]:
   - generic [ref=e4]:
     - text: or
     - button "Confirm" [ref=e5]
+- complementary [ref=e6]: Delivered to Ann
+- dialog "Sure?" [ref=e7]:
+  - button "Really" [ref=e8]
+- navigation [ref=e9]:
+  - link "Log out" [ref=e10]:
+    - /url: /logout/1
 """
 
 
@@ -188,9 +261,12 @@ AROUND = """- banner [ref=e1]:
         ("5 EUR", "900 EUR", False),
         ("main [", 'main "Account 2" [', False),
         ("main", "generic", False),
+        ("Delivered to Ann", "Delivered to Bob", False),
+        ("Sure?", "Pay 900 EUR?", False),
+        ("Log out", "Log off", True),
     ],
 )
-def test_a_yes_is_for_all_of_the_part_that_the_element_is_in(old: str, new: str, allowed: bool) -> None:
+def test_a_yes_is_for_all_that_the_page_shows_but_other_headers_and_menus(old: str, new: str, allowed: bool) -> None:
     with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, AROUND)
         card = session.decide("browser_click", {"target": "e5"}).card
@@ -198,6 +274,66 @@ def test_a_yes_is_for_all_of_the_part_that_the_element_is_in(old: str, new: str,
         session.confirm(card.id, yes=True)
         show(session, AROUND.replace(old, new))
         assert session.decide("browser_click", {"target": "e5"}).allowed == allowed
+
+
+def test_a_yes_in_a_dialog_is_for_the_page_behind_it() -> None:
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
+        show(session, AROUND)
+        card = session.decide("browser_click", {"target": "e8"}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        show(session, AROUND.replace("5 EUR", "900 EUR"))
+        assert not session.decide("browser_click", {"target": "e8"}).allowed
+
+
+@pytest.mark.parametrize("leads", ["javascript:pay(5)", "https://evil.test/?a=1&b=/x", "/order?id=7&do=cancel"])
+def test_a_card_of_a_link_shows_its_whole_address_and_a_yes_is_for_that(leads: str) -> None:
+    other = "  leave: {of: browser_click, on: {role: link}, effect: write, fallback: true, changes: []}\n  answer:"
+    files = {**PACK, "tools.yaml": PACK["tools.yaml"].replace("  answer:", other, 1)}
+    files["rules.yaml"] = PACK["rules.yaml"].replace("[press,", "[press, leave,")
+    with Shield(made(files)) as shield, shield.session("x") as session:
+        show(session, link(leads))
+        card = session.decide("browser_click", {"target": "e1"}).card
+        assert card is not None
+        assert leads in card.text
+        session.confirm(card.id, yes=True)
+        show(session, link(leads + "9"))
+        assert not session.decide("browser_click", {"target": "e1"}).allowed
+        show(session, link(leads))
+        assert session.decide("browser_click", {"target": "e1"}).allowed
+
+
+SUMMARY = """- main [ref=e2]:
+  - region "Summary" [ref=e3]:
+    - paragraph [ref=e4]: "Total: 900 EUR"
+    - group [ref=e9]:
+      - button "Pay now" [ref=e1]
+  - paragraph [ref=e5]: "Ann writes: cheap"
+  - paragraph [ref=e6]: "Total: 5 EUR"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "total"),
+    [
+        ("Ann", "Bob", "900 EUR"),
+        ("Total: 900 EUR", "In all: 900 EUR", None),
+        ('"Summary"', '"Others"', None),
+        ("    - group", '    - paragraph [ref=e7]: "Total: 5 EUR"\n    - group', "several"),
+        ("- main", '- region "Summary" [ref=e8]: "Total: 5 EUR"\n- main', "several"),
+    ],
+)
+def test_a_value_comes_from_the_part_that_the_pack_names(old: str, new: str, total: str | None) -> None:
+    within = "within: {role: region, name: Summary}, optional"
+    placed = PACK["tools.yaml"].replace("optional", within, 1)
+    with Shield(made({**PACK, "tools.yaml": placed})) as shield, shield.session("x") as session:
+        show(session, SUMMARY.replace(old, new, 1))
+        decision = session.decide("browser_click", {"target": "e1"})
+        if total == "several":
+            assert decision.card is None
+            assert "several values for `total`" in decision.for_person
+        else:
+            assert decision.actions[0].arguments.get("total") == total
 
 
 def test_an_optional_value_that_the_page_shows_twice_is_not_left_out() -> None:

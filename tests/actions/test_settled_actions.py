@@ -29,6 +29,7 @@ actions:
     take: {total: {value: "$page.text('^Total: ([0-9.]+) EUR$')", type: number}}
     changes: []
   follow_link: {of: browser_click, on: {role: link}, effect: read}
+pages: {looks: ["http://shop[.]test/x"]}
 """,
 }
 CLICK = {"target": "e3"}

@@ -7,13 +7,33 @@ import pytest
 import yaml
 
 from bylaw import Shield
-from bylaw.pack import load_pack
+from bylaw.pack import Pack, load_pack
 from bylaw.policy.folder import find_folder
 from tests.actions.desk import page
+from tests.packs import made
 
 CALLS = yaml.safe_load(Path(__file__).with_name("starter_calls.yaml").read_text("utf-8"))
 SHOP = page(CALLS["browser"]["page"]).replace("http://shop.test/checkout", "https://shop.example.com/kettles")
 REQUEST = "Please help me with this."
+SITE = """actions:
+  fill_in: {on: {role: [searchbox, textbox], named: '^(Search products|First name)$'}}
+  fill_in_form: {on: {role: textbox, name: First name}}
+pages:
+  looks:
+    - https://shop[.]example[.]com/[a-z]*
+    - https://shop[.]example[.]com/kettles[?]page=[0-9]+
+    - https://shop[.]example[.]com/products/[a-z0-9]+
+    - https://shop[.]example[.]com/manual[.]html
+"""
+
+
+def pack_of(name: str) -> Pack:
+    """A pack to start from; of a browser, with the pages and fields of one site."""
+    if name != "browser":
+        return load_pack(find_folder(name))
+    document = (find_folder(name) / "policy.md").read_text("utf-8")
+    own = {"pack.yaml": "format: 1\nname: site\nbase: browser\ndocument: policy.md\n", "tools.yaml": SITE}
+    return made({**own, "policy.md": document})
 
 
 def answer(shield: Shield, name: str, tool: str, arguments: dict[str, Any]) -> str:
@@ -35,7 +55,7 @@ def calls(name: str, kind: str) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
 def test_ordinary_work_is_not_asked_about(name: str) -> None:
-    with Shield(name) as shield:
+    with Shield(pack_of(name)) as shield:
         found = {f"{tool} {arguments}": answer(shield, name, tool, arguments) for tool, arguments in calls(name, "ok")}
     assert len(found) >= 20
     assert {call: given for call, given in found.items() if given != "allow"} == {}
@@ -44,7 +64,7 @@ def test_ordinary_work_is_not_asked_about(name: str) -> None:
 @pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
 @pytest.mark.parametrize("wanted", ["ask", "deny"])
 def test_what_the_document_forbids_is_not_done(name: str, wanted: str) -> None:
-    with Shield(name) as shield:
+    with Shield(pack_of(name)) as shield:
         found = {
             f"{tool} {arguments}": answer(shield, name, tool, arguments) for tool, arguments in calls(name, wanted)
         }
@@ -56,11 +76,11 @@ def test_what_the_document_forbids_is_not_done(name: str, wanted: str) -> None:
     [
         ("coding-agent", "bash", {"command": "rm -rf build"}, '"rm -rf build"'),
         ("sql-analyst", "execute_sql", {"sql": "DELETE FROM analysis.top WHERE id = 3"}, "analysis.top"),
-        ("browser", "browser_click", {"element": "Go back", "target": "e18"}, "49.90 EUR"),
+        ("browser", "browser_click", {"element": "Go back", "target": "e18"}, "Sort by: Price"),
     ],
 )
 def test_a_yes_to_the_card_lets_it_happen_once(name: str, tool: str, arguments: dict[str, Any], told: str) -> None:
-    with Shield(name) as shield, shield.session("x") as session:
+    with Shield(pack_of(name)) as shield, shield.session("x") as session:
         session.user(REQUEST)
         if name == "browser":
             assert session.decide("browser_navigate", {"url": "https://shop.example.com/kettles"}).allowed
@@ -89,7 +109,7 @@ ACCOUNT = """- Page URL: https://shop.example.com/account
 
 
 def test_a_card_of_a_button_shows_what_is_filled_in_and_a_no_is_to_that() -> None:
-    with Shield("browser") as shield, shield.session("x") as session:
+    with Shield(pack_of("browser")) as shield, shield.session("x") as session:
         session.user("Change my email to ann@home.test.")
         for email, answer in (("evil@evil.test", False), ("ann@home.test", True)):
             assert session.decide("browser_navigate", {"url": "https://shop.example.com/account"}).allowed

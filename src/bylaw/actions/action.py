@@ -6,26 +6,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.actions.taking import Kind, Take
+from bylaw.actions.taking import ElementTerms, Kind, Take
 from bylaw.policy.pattern import Pattern
 from bylaw.policy.tool import Effect, Tool
 
 Otherwise = Literal["ask", "deny", "allow"]
-
-
-class ElementTerms(Struct, frozen=True):
-    """Describes an element by role and name."""
-
-    roles: tuple[str, ...] = ()
-    name: str = ""
-    named: Pattern | None = None
-
-    def fits(self, element: Any) -> bool:
-        """Whether an element of a page matches."""
-        if self.roles and element.role not in self.roles:
-            return False
-        name = " ".join(element.name.split())
-        return (not self.name or name == self.name) and (self.named is None or self.named.occurs(name))
 
 
 class TargetTerms(Struct, frozen=True):
@@ -36,8 +21,6 @@ class TargetTerms(Struct, frozen=True):
     within: ElementTerms | None = None
     url: Pattern | None = None
     """For a link: a pattern for its target."""
-    names_host: bool = False
-    """Whether `url` matches links to one host only."""
 
 
 class ReadTerms(Struct, frozen=True):
@@ -107,6 +90,12 @@ class PageTerms(Struct, frozen=True):
     target: tuple[str, ...]
     description: tuple[str, ...]
     content: tuple[ElementTerms, ...] = ()
+    looks: tuple[Pattern, ...] = ()
+    """Whole addresses, each of one host, that only show something when a browser opens them."""
+
+    def is_look(self, address: str) -> bool:
+        """Whether opening an address, given in normal form, only shows something."""
+        return any(pattern.occurs(address) for pattern in self.looks)
 
     def changes_with(self, tool: str) -> bool:
         """Whether a call of the tool may change the page or show another."""

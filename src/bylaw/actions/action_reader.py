@@ -6,8 +6,8 @@ from typing import Any, cast, get_args
 
 from msgspec.structs import replace
 
-from bylaw.actions.action import Action, Actions, ElementTerms, Otherwise, PageTerms, ReadTerms, TargetTerms
-from bylaw.actions.taking import ActionError, Kind, Take, TakenType, compile_take
+from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms, TargetTerms
+from bylaw.actions.taking import ActionError, ElementTerms, Kind, Take, TakenType, compile_take
 from bylaw.errors import BylawError, meant
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import (
@@ -151,26 +151,41 @@ class _Reader:
             taken = written if isinstance(written, WrittenTake) else WrittenTake(written)
             type = cast(TakenType, str(taken.type)) if str(taken.type) in _SCHEMAS else "text"
             try:
-                yield compile_take(
+                take = compile_take(
                     key, str(taken.value), frozenset((kind,)), type, optional=taken.optional, arguments=arguments
                 )
             except (ActionError, PatternError) as error:
                 place = self._source.place("actions", name, "take", key)
                 self.faults.append(type_of(error)(error.message, place=place, hint=error.hint))
+                continue
+            yield take if taken.within is None else self._placed(take, taken.within, ("actions", name, "take", key))
+
+    def _placed(self, take: Take, within: WrittenElement, at: tuple[str, ...]) -> Take:
+        """Return a parameter whose value a part of the page must show."""
+        if take.source != "page" or take.field not in ("text", "heading", "field"):
+            self._fault(f"`${take.source}.{take.field}` takes no `within`", *at, hint="use it with `$page.text`")
+        return replace(take, within=self._named(within, (*at, "within")))
 
     def _target(self, body: WrittenTarget, at: tuple[str, ...]) -> TargetTerms:
         page = self._pattern(body.page, *at, "page") if body.page != "" else None
         element = self._element(WrittenElement(body.role, body.name, body.named), at)
-        within = self._element(body.within, (*at, "within")) if body.within is not None else None
+        within = self._named(body.within, (*at, "within")) if body.within is not None else None
         if not element.roles and not element.name and element.named is None:
             hint = "name the element by `role`, `name` or `named`"
             self._fault("an action must name an element of the page", *at, hint=hint)
         url = self._pattern(body.url, *at, "url") if body.url != "" else None
-        return TargetTerms(page, element, within, url, names_host(str(body.url)))
+        return TargetTerms(page, element, within, url)
 
     def _element(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
         named = self._pattern(body.named, *at, "named") if body.named != "" else None
         return ElementTerms(_listed(body.role), " ".join(str(body.name).split()), named)
+
+    def _named(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
+        """Return an element, which must have a role or a name."""
+        element = self._element(body, at)
+        if not element.roles and not element.name and element.named is None:
+            self._fault("this is any element of the page", *at, hint="name the element by `role`, `name` or `named`")
+        return element
 
     def _reads(self, body: WrittenReads, of: Sequence[str], at: tuple[str, ...]) -> ReadTerms | None:
         how = str(body.as_)
@@ -257,14 +272,18 @@ class _Reader:
 
     def pages(self, body: WrittenPages | None) -> PageTerms:
         record = body or WrittenPages()
-        content = tuple(self._element(each, ("pages", "content", place)) for place, each in enumerate(record.content))
-        for place, each in enumerate(content):
-            if not (each.roles or each.name or each.named):
-                self._fault("`content` of any element is the whole page", "pages", "content", place, hint="name a role")
+        content = tuple(self._named(each, ("pages", "content", place)) for place, each in enumerate(record.content))
+        looks = tuple(filter(None, (self._look(str(each), place) for place, each in enumerate(record.looks))))
         lists = (record.tools, record.unchanged_by, record.not_shown_by)
         tools, unchanged, unshown = (tuple(map(str, each)) for each in lists)
         target, description = tuple(map(str, record.target)), tuple(map(str, record.description))
-        return PageTerms(tools, unchanged, unshown, str(record.snapshot), target, description, content)
+        return PageTerms(tools, unchanged, unshown, str(record.snapshot), target, description, content, looks)
+
+    def _look(self, text: str, place: int) -> Pattern | None:
+        if not names_host(f"^{text}"):
+            hint = "begin it with a scheme and a whole host, `https://shop[.]example/`, and write no `|`"
+            self._fault("a pattern under `looks` must be of one host", "pages", "looks", place, hint=hint)
+        return self._pattern(f"^(?:{text})$", "pages", "looks", place)
 
 
 def type_of(error: BylawError) -> type[BylawError]:

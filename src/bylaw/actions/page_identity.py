@@ -7,83 +7,124 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from bylaw.actions.action import PageTerms
 from bylaw.actions.page_state import (
-    CONTROLS,
     FIELDS,
     FORMS,
     PageState,
     Targeted,
     filled_in,
-    is_quiet,
     link_of,
     name_of,
     named_elements,
 )
-from bylaw.actions.taking import NotTaken
+from bylaw.actions.taking import NotTaken, names_element
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page
-from bylaw.reading.url import read_url
+from bylaw.reading.url import read_link, read_url
 from bylaw.trace.event import Call
 
 _PASSING = frozenset(("active", "cursor"))
 """States of elements that change while a user only looks."""
-_PARTS = frozenset(("dialog", "alertdialog", "main"))
+_PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
+"""Parts of a page that rarely concern an element elsewhere."""
+_TEXT_FIELDS = frozenset(("textbox", "searchbox"))
+"""Fields in which keys only type or move the cursor. In other fields, they choose a value."""
+_ROOTS = frozenset(("generic", "document"))
+_MOVING_KEYS = ("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "End", "Home", "PageDown", "PageUp", "Tab")
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _DIALOG = "### Modal state"
 _LONGEST_DIALOG = 1000
 
 
-def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], *, names_host: bool) -> bool:
-    """Whether a call certainly changes nothing. It follows a link to a page of the same host, or of one that the
-    action names; it types into a text field; or it presses a key that moves the view.
+def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
+    """Whether a call certainly changes nothing. It follows a link to an address that the pack declares, clicks on a
+    text field or types into it, or presses a key that moves the view or the cursor.
 
     Any other act on a page could have any effect, whatever the element is called.
     """
-    element, key = target.element, arguments.get("key") or arguments.get("keys")
-    if page.is_in_frame(element):
+    element, text = target.element, arguments.get("text")
+    keys = [value for name in ("key", "keys") if (value := arguments.get(name)) is not None]
+    if page.is_in_frame(element) or len(keys) > 1 or any(map(_changes_act, arguments, arguments.values())):
         return False
     if element.role == "link":
-        return _leads_on(page, element, any_host=names_host)
-    if target.item:
-        return element.role in FIELDS - {"combobox"}
-    if key is not None and element.role not in FIELDS:
-        # Space presses the focused control, and arrows choose another value.
-        return element.role not in CONTROLS and is_quiet(key)
-    return (key is not None or element.role in FIELDS) and not arguments.get("values")
+        return keys in ([], ["Enter"]) and text is None and not target.item and _leads_to_a_look(page, element, terms)
+    if keys:
+        moves = keys[0] in _MOVING_KEYS
+        if element.role in _TEXT_FIELDS:
+            return moves or (isinstance(keys[0], str) and len(keys[0]) == 1 and keys[0].isprintable())
+        # The root has the focus if nothing on the page has. Anything else may react to a key.
+        return moves and element.parent < 0 and element.role in _ROOTS
+    if isinstance(text, str) and not text.isprintable():
+        # A tab moves to the next control, which the next character may press.
+        return False
+    return element.role in FIELDS and (element.role != "combobox" or text is not None)
 
 
-def _leads_on(page: Page, element: Element, *, any_host: bool) -> bool:
+def _changes_act(name: str, value: Any) -> bool:
+    """Whether an argument makes more of a call than one plain click, key or text."""
+    if name == "button":
+        return value not in (None, "left")
+    return bool(value) and (name in ("modifiers", "doubleClick", "values") or names_element(name))
+
+
+def _leads_to_a_look(page: Page, element: Element, terms: PageTerms) -> bool:
+    """Whether a link leads to a declared address, from a page of the same site or a declared one."""
     try:
         to, here = link_of(page, element), read_url(page.url)
     except (NotTaken, Unreadable):
         return False
-    is_moving = not to.fragment or (to.path, to.query) != (here.path, here.query)
-    return to.scheme in ("http", "https") and is_moving and (any_host or to.host == here.host)
+    is_moving = (to.origin, to.path, to.query) != (here.origin, here.path, here.query)
+    return is_moving and terms.is_look(to.address) and (to.origin == here.origin or terms.is_look(here.address))
 
 
 def identity_of(page: Page, element: Element) -> dict[str, Any]:
     """Return a card's description of a page element. A yes does not count for another element or page state."""
-    frame = next((each for each in page.ancestors(element) if each.role == "iframe"), None)
-    form = next((each for each in page.ancestors(element) if each.role in FORMS), frame)
+    above = tuple(page.ancestors(element))
+    frame = next((each for each in above if each.role == "iframe"), None)
+    form = next((each for each in above if each.role in FORMS), frame)
     name = " ".join((element.name or page.text_of(element)).split())
     said: dict[str, Any] = {"element": f"{name} ({element.role})" if name else element.role}
     if frame is not None:
         said["frame"] = frame.name or "a document of unknown address"
+    if leads := _written_address(page, element):
+        said["leads to"] = leads
     if fields := filled_in(page, page.descendants(form) if form is not None else page.elements):
         said["filled in"] = fields
     return {**said, "address of the page": page.url, "as shown": _fingerprint(_around(page, element))}
 
 
+def _written_address(page: Page, element: Element) -> str:
+    """Return the address of a link as far as it can be read, else as the page gives it; empty for another element."""
+    for each in (element, *page.ancestors(element)):
+        if (written := page.properties.get(each.at, {}).get("url")) is not None:
+            try:
+                return read_link(written, page.url).address
+            except Unreadable:
+                return written
+    return ""
+
+
 def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element with its dialog, its main part, or else the whole page. The user bases the decision on what
-    these parts show. Other parts, such as a clock in the header, may change at any time.
+    """Return an element with all that the page shows, on which the user bases the decision. Headers, footers and
+    menus around other elements are left out, because a clock in them may change at any time.
     """
-    above = [] if page.is_in_frame(element) else list(page.ancestors(element))
-    part = next((each for each in above if each.role in _PARTS), None)
-    start, end = (0, len(page.elements)) if part is None else (part.at, part.at + 1 + len(page.descendants(part)))
+    above = {element.at, *(each.at for each in page.ancestors(element))}
     named = [(each.role, each.name) for each in page.ancestors(element) if each.name]
-    return [page.url, element.ref, element.at - start, named, _shown(page)[start:end]]
+    is_whole = page.is_in_frame(element)
+    shown: list[Any] = []
+    left, place = -1, 0
+    for at, each in enumerate(_shown(page)):
+        if at <= left:
+            continue
+        if page.elements[at].role in _PASSING_PARTS and at not in above and not is_whole:
+            left = at + len(page.descendants(page.elements[at]))
+            continue
+        if at == element.at:
+            place = len(shown)
+        shown.append(each)
+    return [page.url, element.ref, place, named, shown]
 
 
 def _shown(page: Page) -> list[Any]:

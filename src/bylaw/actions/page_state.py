@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
-from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
-from bylaw.actions.taking import Ambiguous, NotAtOnce, NotTaken, Take, names_element
+from bylaw.actions.action import PageTerms, TargetTerms
+from bylaw.actions.taking import Ambiguous, ElementTerms, NotAtOnce, NotTaken, Take, names_element
 from bylaw.policy.pattern import LONGEST, Pattern
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
@@ -304,12 +304,11 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "page", "title":
             return page.title
         case "page", "text" if take.pattern is not None:
-            return _one(take, (each for text in _texts(page, terms.content) for each in _found_in(take.pattern, text)))
+            texts = _texts(page, terms.content, take.within)
+            return _one(take, (each for text in texts for each in _found_in(take.pattern, text)))
         case "page", "heading" if take.pattern is not None:
-            written = content_of(page, (*terms.content, FRAME))
-            headings = (
-                each.name for each in page.find("heading") if each.at not in written and not _has_field(page, each)
-            )
+            shown = _trusted(take, page, terms)
+            headings = (each.name for each in shown if each.role == "heading" and not _has_field(page, each))
             return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
         case "page", "fields":
             if not (fields := filled_in(page, page.elements)):
@@ -387,6 +386,13 @@ def _cell(page: Page, row: Element, column: str) -> Element | None:
     return cells[columns.index(column)]
 
 
+def _trusted(take: Take, page: Page, terms: PageTerms) -> list[Element]:
+    """Return the elements that may show a parameter's value."""
+    written = content_of(page, (*terms.content, FRAME))
+    places = content_of(page, (take.within,)) if take.within is not None else None
+    return [each for each in page.elements if each.at not in written and (places is None or each.at in places)]
+
+
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
     """Yield a pattern's matches in a text, line by line: the first group or the whole match."""
     for found in pattern.finditer(text) if pattern is not None else ():
@@ -398,7 +404,7 @@ def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
 def _field(take: Take, page: Page, terms: PageTerms) -> str:
     """Return the value of the only form field with a name."""
     fields = [each for each in page.elements if each.role in FIELDS and " ".join(each.name.split()) == take.column]
-    if len(fields) != 1 or fields[0].at in content_of(page, (*terms.content, FRAME)):
+    if len(fields) != 1 or fields[0] not in _trusted(take, page, terms):
         raise NotTaken(f"the page has no single field `{take.column}`")
     return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
 
@@ -425,13 +431,13 @@ def _typed_in(page: Page, inside: Sequence[Element]) -> str:
     return " ".join(each.text for each in inside if each.role == "text")
 
 
-def _texts(page: Page, content: tuple[ElementTerms, ...]) -> Sequence[str]:
+def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:
     """Return the lines of a page in texts that patterns can search whole. Cached per page."""
     own: Any = page.__dict__
-    kept: dict[tuple[ElementTerms, ...], Sequence[str]] = own.setdefault("kept_texts", {})
-    if content not in kept:
-        kept[content] = _in_texts(lines_of(page, content))
-    return kept[content]
+    kept: dict[Any, Sequence[str]] = own.setdefault("kept_texts", {})
+    if (content, within) not in kept:
+        kept[content, within] = _in_texts(lines_of(page, content, within))
+    return kept[content, within]
 
 
 def _in_texts(lines: Iterator[str]) -> Sequence[str]:
@@ -475,12 +481,14 @@ def _one(take: Take, found: Iterator[str]) -> str:
     return next(iter(values))
 
 
-def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
-    """Yield the texts of a page: the name and text of each element, and neighbouring texts within one element.
+def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms | None = None) -> Iterator[str]:
+    """Yield the texts of a page, or of its parts `within`: the name and text of each element, and neighbouring texts
+    within one element.
 
     Parts of other documents, parts that may have any author, and typed text are left out.
     """
     typed = {above.at for each in page.elements if each.role in FIELDS for above in page.ancestors(each)}
+    places = content_of(page, (within,)) if within is not None else None
     left, at = -1, 0
     for element in page.elements:
         at = element.at
@@ -488,6 +496,8 @@ def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
             continue
         if element.role == "iframe" or element.role in FIELDS or any(terms.fits(element) for terms in content):
             left = at + len(page.descendants(element))
+            continue
+        if places is not None and at not in places:
             continue
         # An element's name may be composed of all its content.
         if element.name and not element.name.startswith("/") and at not in typed:

@@ -263,11 +263,13 @@ class _Resolving:
         """Whether a call that could press or choose something certainly does not, whatever the action is named."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", *filter(names_element, given))
-        if not self._pages.changes_with(self._call.tool) or not any(given.get(name) for name in named):
+        if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:
+            return True
+        if not any(given.get(name) for name in named):
             return True
         from bylaw.actions.page_identity import only_shows
 
-        return all(only_shows(self._page, each.target, given, names_host=False) for each in list(self._targets()))
+        return all(only_shows(self._page, each.target, given, self._pages) for each in list(self._targets()))
 
     def _fitting(self, part: Part) -> list[Action]:
         """Return the actions that a part of the call performs; fallback actions only if no other action fits."""
@@ -339,9 +341,10 @@ class _Resolving:
             page, target = self._page, part.target
             if not fits_target(page, target, action.on):
                 return False
-            return action.effect == "write" or only_shows(
-                page, target, self._call.arguments, names_host=action.on.names_host
-            )
+            return action.effect == "write" or only_shows(page, target, self._call.arguments, self._pages)
+        opens = part.kind == "url" and self._pages.changes_with(self._call.tool)
+        if opens and action.effect != "write" and not self._pages.is_look(part.value.address):
+            return False
         terms = action.reads
         return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part, action)
 

@@ -70,6 +70,21 @@ class NotAtOnce(NotTaken):
     """A call combines actions that must be performed separately. It is always refused."""
 
 
+class ElementTerms(Struct, frozen=True):
+    """Describes an element by role and name."""
+
+    roles: tuple[str, ...] = ()
+    name: str = ""
+    named: Pattern | None = None
+
+    def fits(self, element: Any) -> bool:
+        """Whether an element of a page matches."""
+        if self.roles and element.role not in self.roles:
+            return False
+        name = " ".join(element.name.split())
+        return (not self.name or name == self.name) and (self.named is None or self.named.occurs(name))
+
+
 class Take(Struct, frozen=True):
     """A parameter of an action."""
 
@@ -82,6 +97,8 @@ class Take(Struct, frozen=True):
     """For `$row.cell`: a heading, or a number from 1. For `$page.field`: the field's name."""
     type: TakenType = "text"
     optional: bool = False
+    within: ElementTerms | None = None
+    """For `$page.text` and similar: the part of the page that shows the value."""
 
     def fitted(self, value: Any) -> Any:
         """Return the value converted to its type. Raises `NotTaken` if it does not fit."""

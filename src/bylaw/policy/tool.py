@@ -134,6 +134,8 @@ class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
     type: Scalar = "text"
     optional: bool = False
     title: Scalar = ""
+    within: WrittenElement | None = None
+    """The part of the page that shows the value."""
 
 
 class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,6 +184,8 @@ class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments in which the agent describes the element. They are never used or shown."""
     content: list[WrittenElement] = []
     """Parts of a page that may have any author."""
+    looks: list[Scalar] = []
+    """Patterns for whole addresses that only show something when a browser opens them."""
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -32,6 +32,12 @@ class Url(Struct, frozen=True):
         return f"{self.scheme}://{host}" + ("" if PORTS.get(self.scheme) == self.port else f":{self.port}")
 
     @property
+    def address(self) -> str:
+        """The whole URL in normal form."""
+        query, fragment = self.query and f"?{self.query}", self.fragment and f"#{self.fragment}"
+        return self.origin + self.path + query + fragment
+
+    @property
     def is_private(self) -> bool:
         """Whether the host is this machine or in a private network."""
         try:
