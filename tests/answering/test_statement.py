@@ -109,6 +109,29 @@ def test_silence_breaks_only_a_policy_that_asks_the_user_to_say_it(
     assert ("said nothing of it 2 times" in " ".join(done.stdout.split())) == bool(nullable)
 
 
+@pytest.mark.parametrize(("said", "asked"), [("My PIN is 3081.", 0), ("My PIN is 30 81.", 1), ("PIN: 3018", 1)])
+def test_a_model_reads_a_code_that_is_not_as_in_the_record(folder: Path, said: str, asked: int) -> None:
+    desk = {
+        "policy.md": "The customer states the PIN on record.",
+        "tools.yaml": "tools:\n  find: {effect: read, parameters: {}}\n"
+        "  cancel_order: {effect: write, parameters: {order_id: string, reason: string}}\n",
+        "entities.yaml": "entities:\n  Account: {key: id, fields: {pin: string}}\n"
+        "  Request: {key: [], fields: {pin: {type: 'string?', origin: user, question: What is your PIN?,"
+        " from: [{says: '\\bpin\\b\\D*([0-9 ]+[0-9])'}]}}}\nobservations: {find: {as: Account}}\n",
+        "guards/reason.py": 'def pin(call: cancel_order, facts):\n    """The customer states the PIN on record."""\n'
+        '    if facts.Request.pin != facts.Account("A").pin:\n        return deny("no")\n    return permit()\n',
+    }
+    for name, text in desk.items():
+        (folder / "desk" / name).write_text(text, encoding="utf-8")
+    made = talk("pin", said, "late")
+    call = {"id": "0", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    look = {"role": "tool", "tool_call_id": "0", "content": json.dumps({"id": "A", "pin": "3081"})}
+    made["messages"][1:1] = [{"role": "assistant", "tool_calls": [call]}, look]
+    (folder / "talk.jsonl").write_text(json.dumps(made), encoding="utf-8")
+    assert bylaw(folder, *ASKING).returncode == (3 if asked else 0)
+    assert verdicts(folder) == {"pin": "inconclusive" if asked else "compliant"}
+
+
 class Ready:
     """A model that would read a reason from anything."""
 

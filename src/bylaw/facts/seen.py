@@ -211,9 +211,9 @@ class SeenFacts:
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
         """Return what only the user or the host can state, read by code if possible, or else by a model."""
-        # Several different texts or figures in the messages may be about different things: a model can tell.
-        reads = self._ledger.stated is not None
-        found = Testimony(self._ledger, self._at, self._context).read(field, is_only=reads)
+        # A text that is in no record may be misspelt, or about something else: a model can tell.
+        has_model = self._ledger.stated is not None
+        found = Testimony(self._ledger, self._at, self._context).read(field, is_checked=has_model)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
             return found
         name = f"{entity.name}{list(key) if key else ''}.{field.name}"
@@ -328,8 +328,8 @@ class Testimony:
         self._at = at
         self._context = context
 
-    def read(self, field: Field, *, is_only: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_only`, a text or figure counts only if no message has another one."""
+    def read(self, field: Field, *, is_checked: bool = False) -> Any:
+        """Return the value, or UNSEEN. With `is_checked`, a text or figure counts only if a result shows it, too."""
         if field.origin == "context":
             given = self._context.get(field.name)
             # An empty text does not count as a value. Two empty names do not mean the same customer.
@@ -356,12 +356,22 @@ class Testimony:
                 saying, match = meant[0]
                 if saying.value is not None:
                     return coerce(field, saying.value)
-                before = (said for at, said in self._ledger.said if at < step) if is_only else ()
-                is_other = any(_value(*each) not in values for said in before for each in self._meant(sayings, said)[0])
-                return UNSEEN if is_other else _stated(field, match)
+                value = _stated(field, match)
+                return value if not is_checked or self._is_shown(field, value) else UNSEEN
         # The default applies if the user stated no value and all messages were recorded and are clear.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
+
+    def _is_shown(self, field: Field, value: Any) -> bool:
+        """Whether the agent had seen a record with this value in a field of the same type."""
+        return any(
+            entry.delivered < self._at.start and entry.value in (value, str(value))
+            for entity in self._ledger.schema.entities.values()
+            for key in self._ledger.visible_keys(entity, self._at)
+            for other in entity.fields.values()
+            if other.type == field.type and (thing := self._ledger.thing(entity.name, key)) is not None
+            for entry in thing.shown(other.name)
+        )
 
     def _meant(
         self, sayings: Sequence[tuple[Saying, Pattern]], text: str
