@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name of each answer. An answer with any other value is what the user stated."""
+"""The name under which each answer is counted. Every other answer is a value that the user stated."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -183,10 +183,10 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # One count is used for the four figures of a policy; `summary` separates the figures.
+            # The four figures of a policy share one count; `summary` separates them.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
-        # A plain verdict lacks no fact, and its evidence agrees with the world.
+        # A plain verdict has no missing facts, and the evidence agrees with the world.
         if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
             self._add_speaking(agent, verdict, speaking)
 
@@ -256,8 +256,9 @@ class Counts:
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:
-    """Return why a rule is undecided. The reason comes from the first of its predicates that has no value at the
-    act.
+    """Return why a rule is undecided.
+
+    The reason comes from the first of its predicates that has no value at the step.
     """
     whys = dict(finding.whys)
     for name, value in finding.values:

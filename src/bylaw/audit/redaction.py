@@ -241,7 +241,10 @@ class Cover:
         return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """Return a predicate at an act, without a model's own words. The missing facts are covered separately."""
+        """Return a predicate with its value at a step, without a model's own words.
+
+        The missing facts are covered separately.
+        """
         why: JsonRecord = predicate.get("why") or {}
         if not why:
             return predicate

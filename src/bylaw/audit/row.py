@@ -174,7 +174,7 @@ class UndecidedRow(Struct):
 
 
 class RuleRow(Struct, kw_only=True):
-    """A rule that an act broke or may have broken, or a limit that a call exceeded."""
+    """A rule that a step broke or may have broken, or a limit that a call exceeded."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET

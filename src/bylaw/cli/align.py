@@ -59,7 +59,10 @@ class Sources(Struct, frozen=True):
     """How many conversations an earlier audit judged; None without an audit."""
 
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
-        """Yield the conversations. Raises UsageError at the end if the audit judged another number."""
+        """Yield the conversations.
+
+        Raises UsageError at the end if the audit judged a different number of conversations.
+        """
         count = 0
         for file, each in placed:
             count += isinstance(each, Trajectory)

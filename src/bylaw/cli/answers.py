@@ -43,7 +43,10 @@ class Models(Struct, frozen=True):
 
 @contextmanager
 def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
-    """Open the models that the options name until the command ends. Without `--llm`, there are none."""
+    """Open the models that the options name, and close them when the command ends.
+
+    Without `--llm`, there are no models.
+    """
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:
             raise UsageError("`--memory`, `--embedder` and `--operations` need `--llm`", hint="add --llm MODEL")

@@ -23,7 +23,7 @@ _ELSEWHERE = {
     "console": "`bylaw view OUT` opens an audit in the browser",
     "train": "`bylaw align --help` lists the training commands",
 }
-"""Names that people try, with the actual command."""
+"""Command names that people try, each with the actual command."""
 _MISSING = {
     "--pack": "your own folder (`bylaw init LOGS --document FILE` starts one), or the name of a built-in pack: clinic",
     "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",

@@ -221,7 +221,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Return the share done, the rate and the time left. Work of an earlier run does not affect the rate."""
+    """Return the share done, the rate and the remaining time. Work of earlier runs does not count towards the rate."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -372,8 +372,9 @@ def _attested(path: Path) -> list[Attestation]:
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
-    """Send all requests of the audit at once, after printing their number. A dry run finds them. An update only
-    prints.
+    """Print the number of requests to the model and, unless `only_print` is set, send all of them at once.
+
+    A dry run of the audit finds the requests.
     """
     from bylaw.answering import Answerer
     from bylaw.answering.answerer import Estimate

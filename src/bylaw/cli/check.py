@@ -20,7 +20,7 @@ from bylaw.review.check import CheckReport, Covered, check, left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
-"""The maximum number of documents with their own line."""
+"""The maximum number of documents that get their own line."""
 _FEWEST = 2
 """The minimum number of lines in a section."""
 

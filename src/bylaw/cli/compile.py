@@ -79,7 +79,7 @@ def compile_command(
     recover(out)
     if update is not None:
         before, folder = read_before(update), read_folder(update)
-        # What is not given again is as in the last compile.
+        # Options that are not given keep their values from the last compile.
         given = {part: value for part in made_of.__struct_fields__ if (value := getattr(made_of, part))}
         made_of = replace(before.made_of, **given)
     elif not documents:

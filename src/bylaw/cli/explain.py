@@ -236,9 +236,9 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print a call's verdict policy by policy, most severe first, or the act that broke a rule.
+    """Print a call's verdict policy by policy, most severe first, or the call or message that broke a rule.
 
-    `doubtful` are the steps of calls that may or may not have run.
+    `doubtful` contains the steps of calls that may or may not have run.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -341,7 +341,7 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """Print the policies that permit the call. Next to other policies, print only their names."""
+        """Print the policies that permit the call. If other policies are printed too, print only names."""
         if not entries:
             return
         self.console.print()

@@ -1,4 +1,4 @@
-"""The command `bylaw init` drafts a pack from any of a policy document, tools, a database and logs."""
+"""The command `bylaw init` drafts a pack from a policy document, tools, a database, logs, or several of these."""
 
 import json
 from collections.abc import Sequence
@@ -77,7 +77,10 @@ def init_command(
 
 
 def _world(out: Path, world: Path, made: Skeleton) -> str:
-    """Describe the database's records, after adding places to the draft for entities with other names."""
+    """Describe the database's records.
+
+    If tables have other names than the entities, add their places to the draft first.
+    """
     held, missing = _held(out, world)
     if lines := [f"  {name}: {made.places[name]}" for name in missing if name in made.places]:
         entities = out / "entities.yaml"

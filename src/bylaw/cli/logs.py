@@ -152,7 +152,7 @@ def _meant(path: Path) -> str:
 
 
 def _matched(pattern: Path) -> list[Path]:
-    """Return the files that a pattern matches, sorted. Some shells pass patterns on."""
+    """Return the files that a pattern matches, sorted. Some shells do not expand patterns."""
     if not any(mark in str(pattern) for mark in "*?["):
         return []
     return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
@@ -188,7 +188,7 @@ T = TypeVar("T")
 
 @contextmanager
 def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
-    """Return a function that shows on a terminal how many conversations were read, given the last one's number."""
+    """Return a function that shows on a terminal how many conversations were read, given the number of the last one."""
     console = Console(file=bare(sys.stderr))
     total = count_lines(files) if console.is_terminal else None
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations"))

@@ -24,7 +24,10 @@ from bylaw.text.visible import visible
 
 SECRET = 32
 AT_ONCE = 3.0
-"""The longest time that the client waits for the pack, in seconds. After that, only its requests wait."""
+"""The longest time, in seconds, that the proxy waits for the pack before it accepts a client.
+
+After that, only the client's requests wait.
+"""
 UNNAMED = (
     "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
     "add --conversation NAME"
@@ -103,7 +106,7 @@ def proxy_command(
             return shield
 
         loading = _begun(load)
-        # An error in the first seconds is reported at once. A client on a pipe waits no longer.
+        # If the pack fails to load within this time, the error is reported before the client connects.
         wait([loading], None if address else AT_ONCE)
         shield = loading.result() if loading.done() else loading
         server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)

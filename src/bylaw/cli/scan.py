@@ -76,12 +76,12 @@ class _Entry(NamedTuple):
     head: str
     text: str
     more: Sequence[str] = ()
-    """Further lines. The first ones fit on one screen."""
+    """Further lines. On one screen, only the first of them is shown."""
     style: str = ""
     later: Sequence[str] = ()
-    """Further lines for `--all`."""
+    """More lines, shown only with `--all`."""
     brief: str = ""
-    """The text for one screen, if it is shorter."""
+    """A shorter text to show on one screen; empty if there is none."""
 
 
 class _Section(NamedTuple):
@@ -127,7 +127,8 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
 def _fitting(sections: Sequence[_Section]) -> list[int]:
     """Return how many lines of each section fit on one screen, at least one each."""
     shown = [1] * len(sections)
-    # The first line, the last line with a blank above, and each section's blank, title and omission line take space.
+    # Space is also needed for the first line, for the last line with a blank line above it, and in each section for a
+    # blank line, the title and a line on omitted entries.
     room = SCREEN - 3 - sum(4 + bool(section.header) for section in sections)
     while waiting := [at for at, section in enumerate(sections) if shown[at] < len(_lines(section, whole=False))]:
         for at in waiting[: max(room, 0)]:

@@ -100,7 +100,7 @@ def serve_command(
     sockets = listen(host, port, workers)
     at = f"[{host}]" if ":" in host else host
     address = f"http://{at}:{sockets[0].getsockname()[1]}"
-    # A server on all addresses has no single public one.
+    # A server that listens on all addresses has no single public address.
     public_url = public_url or ("" if host in ("0.0.0.0", "::") else address)
     shown = f"{loaded.name} {loaded.version} at {address}, log {where}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
@@ -150,7 +150,10 @@ def serve_command(
 def pages_of(
     log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes, proxy: tuple[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the console's pages, or nothing without their packages. `proxy` is a header and an address."""
+    """Return the console's pages, or an empty mapping if the packages for them are not installed.
+
+    `proxy` is a header and an address.
+    """
     try:
         from bylaw.console.pages import is_page, service_app
         from bylaw.console.sign_in import Proxy, SignIn

@@ -69,8 +69,9 @@ def _written(out: Path) -> str:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
-    """Return further arguments of `bylaw explain`: conversation and step of the first flagged call, if there are lines;
-    None if no call is flagged.
+    """Return the conversation and step of the first flagged call, as arguments for `bylaw explain`.
+
+    Empty if there are no lines to search; None if no call is flagged.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]

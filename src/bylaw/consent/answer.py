@@ -387,7 +387,7 @@ def begins_with_yes(text: str) -> bool:
 
 
 def _first_kind(language: Language, words: str) -> Kind | None:
-    """Return the kind of the first phrase other than a courtesy."""
+    """Return the kind of the first phrase that is not a courtesy."""
     at = 0
     while at < len(words):
         found = language.match(words, at) if words[at] != " " else ("polite", " ")

@@ -62,11 +62,11 @@ _SAMPLE = 2000
 """The number of characters of a message from which its language is recognised."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""The number of blank lines or blank characters that hide the words after the blanks from a reader."""
+"""After this many blank lines or blank characters, a reader may overlook the words that follow."""
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more than this."""
 _LAST = 50
-"""The number of answers to other cards after which an answer still counts."""
+"""The maximum number of exchanges to search for an answer, and of messages in one answer."""
 
 
 class CardAnswer(Struct, frozen=True):

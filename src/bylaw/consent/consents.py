@@ -284,7 +284,7 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call, made since the yes, for which the same words asked. The yes may belong to
+        """Return the step of another call, made since the yes, that the same words had asked for. The yes may belong to
         that call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
@@ -346,7 +346,7 @@ class ConsentWitness:
         self._events.append(event)
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Whether the user agreed to the call that comes next. False if the act changes nothing."""
+        """Whether the user agreed to the call that comes next. False if the call changes nothing."""
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:

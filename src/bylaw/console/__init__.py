@@ -1,3 +1,3 @@
-"""Web pages to look, decide, sign and approve: an audit with `bylaw view`, live traffic with `bylaw serve`. See
+"""Web pages to inspect an audit (`bylaw view`) or live traffic (`bylaw serve`), and to decide, sign and approve. See
 `pages`.
 """

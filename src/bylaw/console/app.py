@@ -21,7 +21,7 @@ from bylaw.errors import BylawError
 
 T = TypeVar("T")
 Page = Callable[[Asked], Response]
-"""Answers a request. Runs in a thread, because it may wait for a disk."""
+"""A function that answers a request. It runs in a thread, because it may wait for a disk."""
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
@@ -72,7 +72,7 @@ class Pages:
 
     @property
     def layout(self) -> dict[str, Any]:
-        """Return values for the frame around the pages."""
+        """The template values for the frame around the pages."""
         return {}
 
     def routes(self) -> list[Route]:
@@ -119,7 +119,7 @@ def changed(path: str, *, is_open: bool = False) -> Marked:
 
 
 def streamed(path: str) -> Marked:
-    """Declare a stream of events for an open page."""
+    """Declare a stream of events for a page that is open in a browser."""
 
     async def stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
         if (visitor := request.app.state.find(request)) is None:
@@ -157,7 +157,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
 
 
 def _later(request: Request, why: str) -> Response:
-    """Ask the browser to try again soon. Forms are refused."""
+    """Ask the browser to try again soon. A submitted form is refused."""
     if request.method in ("GET", "HEAD"):
         return page("preparing.html", 503, {"refresh": "2"}, what=why)
     return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")

@@ -28,7 +28,7 @@ class Said(Struct, frozen=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A call that depends on the answer, with its values as on a card."""
+    """A call that depends on the answer, with its values as an approval card shows them."""
 
     row: FindingRow
     lines: list[str]
@@ -71,7 +71,9 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message, and earlier ones with values of the call that no later message repeats."""
+    """Return the agent's last message, and each earlier message that contains values of the call which later messages
+    do not repeat.
+    """
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):
         found = set(_values(values).findall(asked[step]))

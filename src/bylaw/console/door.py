@@ -26,7 +26,7 @@ NAME = "bylaw_name"
 """The cookie with the name that a visitor entered."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
-"""Marks a name without a key."""
+"""Marks the name of a visitor without a key."""
 TOKEN = "token"
 """The form field with the token."""
 FIELDS = 1000
@@ -47,7 +47,7 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""The length of a session's token. The visitor's mark follows the token."""
+"""The length of a session's token. In a form's token, the visitor's mark comes after it."""
 Role = Literal["approve", "review", "view"]
 """A visitor's role in a service: approve and stop, leave notes, or only look."""
 
@@ -66,7 +66,7 @@ class TooOld(Refused):
     """The form's token belongs to another session. The server was restarted, or another site sent the form."""
 
     def __init__(self, token: str) -> None:
-        """Refuse the form. `token` is valid for sending it again."""
+        """Refuse the form. It can be sent again with `token`."""
         self.token = token
         super().__init__("nothing was written: the server restarted after you loaded the page. Send the form again")
 
@@ -74,7 +74,7 @@ class TooOld(Refused):
 class Visitor(Struct, frozen=True):
     name: str = ""
     is_verified: bool = False
-    """Whether the name belongs to a key. Otherwise the visitor typed it."""
+    """Whether the visitor's name comes from a key. Otherwise the visitor typed it."""
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False

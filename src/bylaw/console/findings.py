@@ -142,7 +142,7 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
-    """Return a policy in the document's words, or its definition without a document."""
+    """Return the sentences of a policy, or its definition if there is no document."""
     stated: JsonRecord = view.policies.get(policy) or {}
     quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
     quoted = next(iter(quotes), "")
@@ -299,7 +299,11 @@ class FindingPages(AuditPages):
         return replace(attest(self._view.attestations, given), told="The next audit will count it.")
 
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
-        """Return the findings that a form selects, or all findings of the reason if their number matches the form's."""
+        """Return the findings that a form selects.
+
+        A form that selects every finding of a reason also sends their number. Raises `UsageError` if that number has
+        changed.
+        """
         wanted = Wanted.of(asked.query.items())
         standings = self._view.standings(wanted.base)
         rows = _picked(standings, asked)
@@ -378,7 +382,7 @@ class FindingPages(AuditPages):
     def _advanced(
         self, asked: Asked, standings: Standings, queue: Wanted, rows: tuple[FindingRow, FindingRow], written: Written
     ) -> Response:
-        """Show the next finding, with a line on the previous one."""
+        """Show the next finding, and a line about the previous finding."""
         row, coming = rows
         left = standings.index.states(replace(queue, reason=""))[coming.state]
         asked.headers |= {"hx-retarget": "#detail", "hx-push-url": _address(queue, coming)}
@@ -430,7 +434,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """Return the calls that a form selects, with others that share the answer."""
+    """Return the calls that a form selects, and the other calls that the same customer answer covers."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")
@@ -443,7 +447,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
 
 
 def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
-    """Return a list's rows, grouped if one customer answer covers several."""
+    """Return the rows of a list. Rows that one customer answer covers form a group."""
     groups: dict[Any, list[FindingRow]] = {}
     for row in rows:
         groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)
@@ -455,7 +459,7 @@ def _default_expiry() -> str:
 
 
 def _default_want(row: FindingRow, line: JsonRecord) -> str:
-    """Return the default result of a test case: the same as in the audit."""
+    """Return the result that a test case expects by default: the result in the audit."""
     if row.verdict == "broken":
         return "broken"
     policy = judged_by(line, row.policy)

@@ -35,7 +35,7 @@ DECISIONS = 500
 """The number of recent decisions to search for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Longer arguments are folded; this is the length in characters."""
+"""Arguments with more characters than this are folded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
@@ -81,7 +81,7 @@ class InboxPages(ServicePages):
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._customer_cards: dict[str, tuple[float, str]] = {}
-        """The time of the last poll and the customers' waiting cards, by tenant."""
+        """By tenant: the time of the last poll, and the cards that wait for a customer."""
 
     @shown("/")
     @shown("/inbox")

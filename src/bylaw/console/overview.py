@@ -38,7 +38,7 @@ _KINDS = {
 
 
 class Column(Struct, frozen=True):
-    """A column of the policies."""
+    """A column in the table of policies."""
 
     name: str
     label: str
@@ -64,11 +64,11 @@ class PolicyRow(Struct, frozen=True):
     sentence: str
     states: dict[str, int]
     verdicts: dict[str, int]
-    """New findings by this policy's verdict."""
+    """The number of new findings, by this policy's verdict."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """New findings by verdict, and the others by state."""
+        """The number of new findings by verdict, and of other findings by state."""
         return {**dict.fromkeys(_COLUMNS, 0), **self.states, **self.verdicts}
 
     @property
@@ -208,7 +208,7 @@ class OverviewPages(AuditPages):
 
 
 def _columns(rows: list[PolicyRow]) -> list[Column]:
-    """The columns with a number, and always violations and near-misses."""
+    """Return the columns to show: violations, near-misses, and each other column with a number above zero."""
     always = ("violation", "near_miss")
     return [each for name, each in _COLUMNS.items() if name in always or any(row.counts[name] for row in rows)]
 
@@ -227,7 +227,7 @@ def _since(view: View, base: str) -> str:
 
 
 Rates = dict[str, JsonRecord]
-"""Rates of one verdict, by policy or agent."""
+"""The rates of one verdict, by policy or by agent."""
 
 
 def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:

@@ -1,8 +1,8 @@
 """The current state of a pack's folder, its cases, and findings saved as cases.
 
 A finding is saved as a case only if running the case gives the audit's result. The case of a flagged call lists the
-facts seen. Those may not suffice if the check also reads messages or earlier calls; the case then lists the events. If
-both fail, the page says so.
+facts that the agent had seen. If the check also reads messages or earlier calls, these facts may not give the audit's
+result; the case then lists the events instead. If neither case gives the result, the page says so.
 """
 
 import json
@@ -32,7 +32,7 @@ _APART = frozenset((REVIEW, COMMENTS))
 
 
 class PackState(Struct, frozen=True):
-    """A pack with data that is computed once."""
+    """A pack, and data about it that is computed only once."""
 
     folder: PackFolder
     pack: Pack
@@ -69,7 +69,7 @@ class PackStates:
 
 
 def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a pack's file is newer than another file. Its text may still be the same."""
+    """Whether a pack's file is newer than another file. The file's text may still be the same."""
     try:
         then = file.stat().st_mtime_ns
         return any(entry.stat().st_mtime_ns > then for entry in _files(root))
@@ -92,7 +92,7 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def case_names(pack: Pack, policy: str) -> set[str]:
-    """Return the names of a policy in cases: its own and its rules'."""
+    """Return the names that cases use for a policy: the policy's own name and the names of its rules."""
     return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
@@ -226,9 +226,9 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Yield possible reasons of the result: a denial's words, or else the first missing facts.
+    """Yield the reasons that a case may state: the words of the denial or else the first missing facts.
 
-    An audit with a world may list more missing facts than the evidence shows.
+    If the audit had a world, it may list more missing facts than the evidence shows.
     """
     if policy["evidence"] == "deny":
         yield {"because": policy["because"]}

@@ -50,7 +50,7 @@ STATIC = {
     "htmx.js": "text/javascript",
 }
 _MARKED = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
-"""Backticks and Markdown bold."""
+"""Matches code and bold text in Markdown."""
 
 
 @cache
@@ -88,12 +88,15 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 
 
 def said(value: Any, limit: int = 300) -> Markup:
-    """Return a text for a page without markup or hidden characters. It cannot change the direction of other text."""
+    """Return a text for a page, without markup or hidden characters.
+
+    The text is isolated, so that it cannot change the direction of other text.
+    """
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Do the same for reasons and sentences. Backticks become code, Markdown bold becomes bold."""
+    """Return a reason or sentence for a page, like `said`, with Markdown's code and bold text as markup."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -105,7 +108,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """Do the same without isolation, for an element with no other content."""
+    """Return a text for a page, like `said`, but without isolation, for an element with no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -116,7 +119,7 @@ def seen(text: str) -> Markup:
 
 
 def plain(value: Any, limit: int = 80) -> str:
-    """Return the same as plain text, for an attribute or a title."""
+    """Return a text without hidden characters, as plain text for an attribute or a title."""
     text = str(value)[: limit + 1]
     return _cut("".join(each if _is_seen(each) else _code_point(each) for each in text).replace("\n", " "), limit)
 
@@ -159,7 +162,7 @@ def place_in(text: str) -> int:
 
 
 def span(seconds: float) -> str:
-    """Return a short duration text, such as `5 s`."""
+    """Return a duration as a short text, such as `5 s`."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     if seconds < 5400:
@@ -168,7 +171,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """Return a duration that the page keeps current. Its title is the time in UTC."""
+    """Return a duration that the page keeps current. The title shows the time in UTC."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)

@@ -31,7 +31,7 @@ SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-ou
 """Address prefixes of a service's pages, without `/`."""
 VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare, /search"
 SERVICE_PAGES = "/inbox, /live, /stops, /policy"
-"""Pages to print in the terminal, because people open these first."""
+"""Pages whose addresses are printed in the terminal, because people open them first."""
 
 
 def view_app(view: View) -> ASGIApp:
@@ -65,7 +65,7 @@ def run_pages(
 ) -> None:
     """Serve an audit's pages until interrupted. `tell` gets the address."""
     view = View(out, pack=pack, waivers=waivers, base=base)
-    # Templates only, because Python 3.11 may fail when two threads parse code at once.
+    # Load only templates in this thread, because Python 3.11 may fail when two threads parse Python code at once.
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
     taken = _listen(port)
     tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")

@@ -27,7 +27,7 @@ from bylaw.scan.written import dump
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks.
+except ImportError:  # Windows does not have file locks of this kind.
     fcntl = None
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 class Written(Struct, frozen=True):
-    """The lines of a change to a file, and the result."""
+    """A change to a file: the lines written, and the result."""
 
     path: Path
     lines: str
@@ -158,7 +158,7 @@ def add_records(
 ) -> Written:
     """Append records that the file does not have yet.
 
-    Nothing is written unless `count` then finds all of them. Concurrent writers take turns.
+    Nothing is written unless `count` finds all of them in the changed file. Concurrent writers take turns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):

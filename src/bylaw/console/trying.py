@@ -56,7 +56,7 @@ class Draft(Struct, frozen=True):
     policy: str
     kind: Literal["guard", "function", "rule"]
     name: str
-    """The guard's function, a function that the guard calls, or the rule."""
+    """The name of the rule, of the guard's function, or of a function that the guard calls."""
     file: str
     text: str
 
@@ -78,7 +78,10 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose check includes the draft, its own first. Several may call the same function."""
+    """Return the policies whose check includes the draft, its own policy first.
+
+    Several policies may call the same function.
+    """
     if draft.kind != "function":
         return [draft.policy]
     found = now.pack.guards[draft.policy].functions
@@ -224,7 +227,7 @@ Past = tuple[Trajectory, World | None]
 
 
 class CheckVerdict(Struct, frozen=True):
-    """A check's verdict on one call or act."""
+    """The verdict of a check on one call or message."""
 
     tool: str
     verdict: str
@@ -232,7 +235,7 @@ class CheckVerdict(Struct, frozen=True):
 
 
 CheckVerdicts = dict[tuple[str, int], CheckVerdict]
-"""Verdicts by conversation and step. Calls without an objection from a rule are left out."""
+"""Verdicts by conversation and step. Calls to which no rule objects are left out."""
 
 
 class Change(Struct, frozen=True):
@@ -245,7 +248,7 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason is the saved check's, because the edited one gives none."""
+    """Whether the reason comes from the saved check, because the edited check gives none."""
 
 
 class Backtest(Struct, frozen=True):
@@ -391,7 +394,7 @@ class Workbench(Struct, frozen=True):
 
     root: Path | None
     own_root: Path | None
-    """The same folder if it may be written; otherwise None."""
+    """The pack's folder if it may be written; otherwise None."""
     pack_now: Callable[[], PackState]
     backtests: Backtests
     layout: dict[str, Any]

@@ -164,7 +164,7 @@ class View:
         return stamp_of(self.out) != self._stamp
 
     def reopened(self) -> "View":
-        """Return the audit, read again."""
+        """Read the audit again and return it."""
         pack, waivers, base = self._given
         return View(self.out, pack=pack, waivers=waivers, base=base)
 

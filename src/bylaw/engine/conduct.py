@@ -87,7 +87,7 @@ class ActFindings(Struct, frozen=True):
 
 
 Ask = Callable[[Predicate, Act], bool | None]
-"""Finds the value of a predicate that the act alone does not determine, or None if it is unknown."""
+"""Returns the value of a predicate that does not depend on the act alone, or None if the value is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
 """Explains the value of such a predicate as data, or returns None if there is nothing to add."""
 

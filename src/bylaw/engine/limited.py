@@ -165,14 +165,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # This call is itself one of the calls without a time.
+        # A call without a time is itself in this count.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """Call times by person or, if certainty is not needed, by possible person."""
+    """The times of calls by person. If certainty is not needed, a call is listed for each person it may be for."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure

@@ -3,12 +3,12 @@
     app = App(name="shop", root_agent=agent, plugins=[ShieldPlugin("pack")])
 
 The shield covers the tools of all agents of the app. The history is the session's own events, so that the shield knows
-it after a restart and in another worker. The input of a workflow node, or of an agent that works for another, looks
-like the user's message but does not count as one.
+it after a restart and in another worker. The input of a workflow node, or of an agent that works for another agent,
+looks like a user message but does not count as one.
 
 An agent's own `before_tool_callback` runs after the plugins. If it changes the arguments, the call is decided again. An
-agent that is another's tool (`AgentTool`), or that a tool runs, is an inner agent. Its calls are decided in the outer
-conversation.
+agent that is the tool of another agent (`AgentTool`), or that a tool runs, is an inner agent. Its calls are decided in
+the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 

@@ -44,9 +44,9 @@ UNHEARD = "the shield did not receive the message with this call: wrap the messa
 LATE = "it was reported after other calls of the same message. Make the call again"
 UNSURE = "the shield was told of words that may be the user's, but no message contained them"
 REPLAY = "replay-user-messages"
-"""The program's option to send back what the host has sent."""
+"""The option that makes the program send back the messages that the host has sent."""
 APPEND = "append-system-prompt"
-"""The program's option for text after a system prompt from a file."""
+"""The program's option for text that follows a system prompt from a file."""
 
 
 class Prompts:
@@ -60,7 +60,7 @@ class Prompts:
     def __init__(self) -> None:
         self._submitted: deque[str] = deque(maxlen=MOST)
         self._before = 0
-        """How many prompts finished runs have submitted."""
+        """The number of prompts that finished runs have submitted."""
 
     def submit(self, text: str) -> None:
         self._submitted.append(text)
@@ -94,7 +94,7 @@ class HostHooks:
         self._idle = anyio.Condition()
         self._changed: dict[str, list[Any]] = {}
         self._decided: dict[str, Any] = {}
-        """The arguments of each decision."""
+        """The arguments on which each decision was made."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a hook of the host, so that the decision waits for it. A change after the decision stops the call."""

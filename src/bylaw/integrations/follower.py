@@ -48,8 +48,8 @@ class Follower:
     ) -> None:
         """Follow `session`. Set `is_linked` if another principal has spoken earlier in the same history.
 
-        `answers` says which of the user's answers count. Without a conversation name, a request may be a repeat or an
-        inner agent's. Set `makes_calls` to False if calls are decided here and made elsewhere.
+        `answers` says which of the user's answers count. Without a conversation name, a request may be a repeat, or may
+        come from an inner agent. Set `makes_calls` to False if calls are decided here and made elsewhere.
         """
         self.session = session
         self._makes_calls = makes_calls
@@ -66,7 +66,7 @@ class Follower:
         self._names: set[str] = set()
         self._inner: set[str] = set()
         self._before: dict[str, str] = {}
-        """The earlier id of a call that was repeated after a question was answered, by its new id."""
+        """For a call that was repeated after its question was answered: its earlier id, by its new id."""
         self._answered: set[str] = set()
         self._unannounced: set[str] = set()
         """Ids of calls that were decided before their message arrived."""
@@ -77,11 +77,13 @@ class Follower:
         self._running: dict[str, str] = {}
         """Tools of the calls that this process is running, by id."""
         self._foreign: dict[str, str] = {}
-        """The inner agent of a call whose history was passed as the user's, by call id."""
+        """The inner agent that made a call, by the id of the call, if the call is in a history that was passed as the
+        user's.
+        """
         self._foreign_heard: set[str] = set()
-        """User messages in such histories."""
+        """User messages in the histories of inner agents that were passed as the user's."""
         self._events = 0
-        """The number of the session's events known here."""
+        """The number of the session's events that are known here."""
         self._lock = threading.RLock()
         self._recall()
 

@@ -1,7 +1,8 @@
 """What all adapters share: conversations by name, inner agents, pauses, and one path to a decision.
 
-A tool runs an inner agent. The outer agent writes its messages, so they do not count as the user's, and the user does
-not see its text. Its calls are decided in the outer conversation, so that one confirmation covers one write.
+An inner agent is an agent that a tool runs. The outer agent writes the messages to an inner agent, so they do not count
+as the user's. The user does not see the inner agent's text. The inner agent's calls are decided in the outer
+conversation, so that one confirmation covers one write.
 
 A call that waits for a confirmation or approval pauses the framework, with one prompt per write. The user confirms a
 card. A reviewer approves with their name; this never counts as the user's confirmation. The call is then repeated with

@@ -147,7 +147,7 @@ class Alignment(Struct, frozen=True):
     """The unreported part of a history."""
 
     places: tuple[int | None, ...]
-    """For each message, the index of the known message that it is; None for a new one."""
+    """For each message: the index of the known message that it repeats, or None for a new message."""
     told: frozenset[int]
     """The messages to report: new ones that do not merely replace others."""
     gap: int | None = None
@@ -170,7 +170,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     shown = [at for at in said if given[at].key in ids]
     by_id = list(said).index(shown[-1]) + 1 if shown else 0
     if by_id and by_id >= count:
-        # Ids identify messages whatever was removed before them.
+        # Ids identify messages even if earlier messages were removed.
         is_known = len(shown) == by_id and before[-1] in words[:by_id]
         count, is_sure = by_id, is_known or (is_sure and by_id == count)
     is_sure = is_sure and all(ids[given[at].key].says_same(given[at]) for at in shown)
@@ -189,7 +189,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
         gap = last + 1
         following = next((given[at] for at in said if at > last), None)
         if following is not None and following.by == "user" and given[last].by == "agent" and not given[last].calls:
-            # The message that they answer is reported again.
+            # The user answers the agent's last known message, so that message is reported again.
             gap = last
         elif following is None and (changed := _changed(known, given)) is not None:
             gap = changed

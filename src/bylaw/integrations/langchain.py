@@ -77,7 +77,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         self._begun: dict[str, None] = {}
         """The threads whose model was called here; used only if there is no log."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """Answers to prompts other than the shown one, by thread."""
+        """By thread: answers that arrived for prompts other than the one shown."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
         """A suffix for prompt ids, because without a log, other workers count in the same way and would issue the same
         ids.
@@ -120,7 +120,10 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return _kept(follower, agent, request, decision, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """The same for `ainvoke` and `astream`. The event loop is free while waiting for the log."""
+        """Do the same as `wrap_tool_call` for `ainvoke` and `astream`.
+
+        Waiting for the log does not block the event loop.
+        """
         follower, agent, decision = await asyncio.to_thread(self._decide, request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)

@@ -47,8 +47,9 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """Return the question that only the user can answer, other than a confirmation. It is empty if the call is also
-    denied.
+    """Return a question that only the user can answer; a confirmation does not count.
+
+    Empty if the call is also denied.
     """
     if decision.answer != "ask":
         return ""

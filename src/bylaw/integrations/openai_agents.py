@@ -155,8 +155,8 @@ class ShieldHooks(RunHooks):
         return protected
 
     def _instructed(self, given: Any) -> Any:
-        """Return an agent's instructions with the shield's added. An inner agent cannot ask the user, so the shield's
-        are not added for it.
+        """Return an agent's instructions with the shield's added. An inner agent cannot ask the user, so it gets no
+        instructions from the shield.
         """
         told = self._instructions
         if not told or self._inner():
@@ -386,7 +386,7 @@ def _key(item: dict[str, Any]) -> str:
 
 
 def _both(ours: RunHooks, theirs: RunHooks | None) -> RunHooks:
-    """Combine two sets of hooks. The shield's run first."""
+    """Combine two sets of hooks. The shield's hooks run first."""
     return ours if theirs is None else _Both(ours, theirs)
 
 

@@ -138,7 +138,7 @@ class Recordings:
 
 
 def _require_one(key: str, one: tuple[Answer, Path], other: tuple[Answer, Path]) -> None:
-    """Raise if two files answer a question differently. Faulty answers do not count beside a whole one."""
+    """Raise if two files answer a question differently. A faulty answer does not count if there is a complete one."""
     (first, place), (second, also) = one, other
     if first.text != second.text and not first.is_worse(second) and not second.is_worse(first):
         raise ChatError(f"`{key}` has another answer in {place}", place=str(also), hint=_ONE_ANSWER)

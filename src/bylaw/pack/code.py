@@ -55,7 +55,7 @@ def read_guards(
 
 
 def _is_laid_over(file: str, below: str) -> bool:
-    """Whether the pack's own file overrides one of its base."""
+    """Whether `file` is a file of the pack itself and `below` a file of its base."""
     return file.startswith("guards/") and not below.startswith("guards/")
 
 
@@ -108,10 +108,9 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
 
 
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
-    """Return the schema with the assumed changes of writes that declare none.
+    """Return the schema with assumed changes for writes that declare none.
 
-    These are the entities that guards or predicates read and no argument names. All records of such an entity may
-    change.
+    Such a write may change all records of an entity that guards or predicates read and that no argument names.
     """
     by_rules = [each.code.guard.unnamed for each in book.predicates.values() if each.code is not None]
     changes = dict(schema.changes)

@@ -30,7 +30,7 @@ WAYS = (
 DEAR = ("code", "guard", "consented")
 """Sources that cost more than a text search. They are used last and in this order."""
 _BEFORE = ("said", "returned", "question")
-"""Sources about the time before an act."""
+"""Sources that describe the time before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Code that reads the act itself."""
 _MAY_SETTLE = "may settle"
@@ -60,7 +60,7 @@ TURNS: dict[str, Find] = {
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of several patterns, with an exclusion."""
+    """A pattern in a list, with an exclusion."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -187,9 +187,9 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(act_of(tool, effect)))
 
     def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
-        """Return the value that every act of this kind has; None if it depends on more than the tool and its effect.
+        """Return the value of the predicate if the tool and its effect determine it; otherwise None.
 
-        `guarded` are the tools of the predicate's guard.
+        `guarded` contains the tools of the predicate's guard.
         """
         is_call = act.tool is not None
         match self.way:

@@ -79,8 +79,8 @@ def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
 def unaccepted(root: Path) -> dict[str, Standing]:
     """Return the policies that their review switches off, with their status.
 
-    In a compiled pack, these are all that are not accepted in their current form. In a handwritten pack, these are the
-    rejected ones.
+    In a compiled pack, a policy is off unless its current form has been accepted. In a handwritten pack, only rejected
+    policies are off.
     """
     if not is_compiled(root) and not (root / REVIEW).is_file():
         return {}

@@ -156,7 +156,7 @@ class Rules(Struct, frozen=True):
 
     @property
     def disarmed(self) -> tuple[Rule, ...]:
-        """Rules whose weight is too low to deny a call alone."""
+        """Rules whose weight is too low to deny a call by itself."""
         return tuple(rule for rule in self.rules if not rule.denies_alone(self.eps))
 
     @property
@@ -205,12 +205,12 @@ class ReadyRules:
 
 
 class Breaks(Struct, frozen=True):
-    """Where a rule can break."""
+    """How a rule can be broken."""
 
     tools: frozenset[str]
-    """The tools whose calls can break it for good."""
+    """The tools whose calls can break the rule for good."""
     is_breakable: bool
-    """Whether anything can break it: a call, a message or the end of the conversation."""
+    """Whether anything can break the rule: a call, a message or the end of the conversation."""
 
 
 def where_broken(
@@ -286,7 +286,7 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # Labels of other rules lowered `eps`, which is no evidence about this rule.
+                # `eps` is lower because of labels for other rules, which says nothing about this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)

@@ -39,7 +39,7 @@ _LONGEST = 200
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that matches several sentences. All count as cited."""
+    """A quote that matches several sentences. All of these sentences count as cited."""
 
     policy: str
     quote: str

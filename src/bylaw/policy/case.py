@@ -47,7 +47,10 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces the user's last message. None removes it."""
     agent: Scalar | UnsetType | None = UNSET
     want: Scalar | dict[str, Any] | None = None
-    """The expected outcome. By default the opposite of the base case, if that is permit, deny, kept or broken."""
+    """The expected outcome.
+
+    The default is the opposite of the base case's outcome, if that is permit, deny, kept or broken.
+    """
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,14 +59,14 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     rule: Scalar | None = None
     now: Scalar | None = None
     call: Scalar | Things = {}
-    """A tool with its arguments, or only its name. By default the first tool that the policy binds."""
+    """A tool with its arguments, or only its name. The default is the first tool that the policy binds."""
     facts: Things = {}
     world: Things | None = None
     events: list[WrittenEvent] | None = None
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    """The expected outcome. By default permit; for a rule, kept."""
+    """The expected outcome. The default is permit; for a rule, kept."""
     but: Variation | list[Variation] = []
     """Variations of this case."""
 
@@ -90,7 +93,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
-        """Return the case after a variation. The variation's arguments and fields replace the case's."""
+        """Return the case after a variation. The variation's arguments and fields replace those of the case."""
         call: Scalar | Things = self.call
         if self.rule is None:
             call = change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call)

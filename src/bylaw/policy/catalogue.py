@@ -21,7 +21,7 @@ class CatalogueError(BylawError):
 
 
 def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
-    """Merge `tools.yaml` into the catalogue, which has the same tools."""
+    """Merge the tools of a catalogue with the entries for the same tools in `tools.yaml`."""
     try:
         found = read_catalogue(data, file=file)
     except CatalogueError as error:

@@ -522,7 +522,7 @@ class Clock(Struct, frozen=True):
 
     @property
     def by_day(self) -> str:
-        """The time. If the document names only a day, a working hour of that day."""
+        """The time. If the document names only a day, this is a time in working hours on that day."""
         return self.now.replace("T00:00:00", "T10:00:00")
 
 

@@ -152,7 +152,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """Add policies that only guards state to policies.yaml; return also the errors."""
+    """Add the policies that only guards state to those of policies.yaml. Also return the errors."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
@@ -195,7 +195,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
-    """Add `kind: rule` to policies that a rule or limit names and no guard does."""
+    """Add `kind: rule` to policies that a rule or limit names but no guard states."""
     listed: Any = source.data.get("policies") if source is not None else None
     data: Any = rules.data if rules is not None else {}
     given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
@@ -212,7 +212,10 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """Yield the functions that state their tools. Syntax errors are reported where guards are parsed."""
+    """Yield the functions with an annotated `call`, which states the tools that they check.
+
+    Syntax errors are reported where guards are parsed.
+    """
     if not _STATES.search(text):
         return
     try:

@@ -109,9 +109,9 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     commands: list[Scalar] = []
     """Patterns. One of them must match the whole command, and every word must be known before the command runs."""
     operands: list[Scalar] = []
-    """Patterns, each for some operand of the command."""
+    """Patterns. Each must match some operand of the command."""
     options: list[Scalar] = []
-    """Option names. The command may have one of these."""
+    """Option names. The command must have, or may have, one of these options."""
     without_options: list[Scalar] = []
     """Option names. The command must certainly have none of these options."""
     root: Scalar = ""
@@ -220,7 +220,7 @@ class Tool(Struct, frozen=True):
     refused: str = ""
     """A pattern for text results of calls that were not accepted."""
     also_called: tuple[str, ...] = ()
-    """Words for the tool's action that its name lacks."""
+    """Words for the tool's action that are missing from the tool's name."""
     others: Any = False
     """Additional arguments: none, any (`true`), or arguments that match a schema, as in `additionalProperties`."""
     surely_refused: str = ""
@@ -556,10 +556,16 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     """
 
     def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
-        """Return the answer to a write that no policy binds. If another tool is `called`, `tool` is an action."""
+        """Return the answer to a write that no policy binds.
+
+        If `called` names a tool, `tool` is an action that calls of that tool perform.
+        """
         unset: Unguarded = "ask" if self.of(tool, called=called) == "enforce" else "allow"
         return self.unguarded_tools.get(tool) or self.unguarded_tools.get(called) or self.unguarded or unset
 
     def of(self, tool: str, policy: str = "", called: str = "") -> Posture:
-        """Return the posture of a call under `policy`. If another tool is `called`, `tool` is an action."""
+        """Return the posture of a call under `policy`.
+
+        If `called` names a tool, `tool` is an action that calls of that tool perform.
+        """
         return self.policies.get(policy) or self.tools.get(tool) or self.tools.get(called) or self.posture

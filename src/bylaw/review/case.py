@@ -80,7 +80,7 @@ _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "kept or broken: code cannot decide from the words"
-"""The outcome of a rule that should be broken but has unknown predicates."""
+"""The outcome of a rule that should be broken, but whose predicates are partly unknown."""
 
 GivenThing = tuple[str, Key]
 GivenThings = Mapping[GivenThing, WorldRecord | None]
@@ -412,7 +412,7 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
 
 
 def _told(parts: Mapping[str, Any]) -> str:
-    """Return a verdict in words, once if both criteria agree."""
+    """Return the verdicts of both criteria in words, or a single verdict if the criteria agree."""
     both = {parts[name] for name in ("strict", "determined") if name in parts}
     if {"strict", "determined"} <= parts.keys() and len(both) == 1:
         parts = {"verdict": both.pop()} | {name: parts[name] for name in parts if name not in CRITERIA}

@@ -1,6 +1,6 @@
 """Checks a pack: its cases with the branches they take, conflicts between rules, and the sentences it covers.
 
-A pack is also read for review with unaccepted policies, and each check is rendered as written.
+The module also loads a pack for review although its policies are not accepted yet, and renders each check as written.
 """
 
 import json
@@ -262,7 +262,7 @@ class CheckReport(Struct, frozen=True):
     unaccepted: tuple[tuple[str, Standing], ...] = ()
     """Policies that their review status switches off."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several sentences. All count as cited, and this is no error."""
+    """Quotes that match several sentences. All of these sentences count as cited. This is not an error."""
     lost: tuple[BylawError, ...] = ()
     """Quotes that the given document lacks, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -276,7 +276,7 @@ class CheckReport(Struct, frozen=True):
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Writes whose cards and sentences show further facts, with sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules whose weight is too low to deny a call alone, with the weight."""
+    """Rules whose weight is too low to deny a call by itself, with the weight."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:

@@ -313,5 +313,5 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
 
 
 def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the same facts without stops, doubts and limits, which are temporary."""
+    """Return the facts that a decision depends on, but without stops, doubts and limits, which are temporary."""
     return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

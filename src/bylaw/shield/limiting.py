@@ -21,11 +21,11 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""Takes the counted names, a start time and a maximum number. Returns the times of the latest uses."""
+"""A function of the counted names, a start time and a maximum number. It returns the times of the latest uses."""
 
 
 class Places(Struct, frozen=True):
-    """The grounds of limits against a call, and the uses to count if the call is made."""
+    """The objections of limits to a call, and the uses to count if the call is made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()

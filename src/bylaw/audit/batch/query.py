@@ -93,7 +93,7 @@ def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
         case "conversations":
             violated = "violated" if criterion == "determined" else "violated_strict"
             has = f"list_contains({criterion}, 'violation')"
-            # A near-miss counts if the outcome was good or, if the outcome is unknown, if nothing was violated.
+            # A near-miss counts if the outcome was good. If the outcome is unknown, it counts if nothing was violated.
             return (
                 f"{listed}, {has} AS violation,"
                 f" list_contains({criterion}, 'near_miss') AND coalesce(outcome, NOT {has}) AS near_miss,"

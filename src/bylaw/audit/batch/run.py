@@ -85,7 +85,7 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """The busy workers, by their next answer. Each has its shard, or None while it loads the pack."""
+        """For each busy worker, by its pending answer: the worker and its shard, or None while it loads the pack."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:

@@ -141,7 +141,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided, if all that an undecided rule depends on is consent."""
+    """Return why consent is undecided, if an undecided rule depends only on consent."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None

@@ -1,6 +1,6 @@
 """Builds an audit's index in one pass over its files, in a temporary file that is then moved into place.
 
-Many findings share a reason, which groups them in lists.
+Lists group findings by reason.
 """
 
 import hashlib

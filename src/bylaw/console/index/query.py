@@ -14,8 +14,8 @@ from msgspec.structs import asdict, replace
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
-"""A finding is `new` or `still` there since an earlier audit, undecided (`open`), answered by a reviewer (`attested`),
-waived, or of a call that the tool refused.
+"""The state of a finding. `new` or `still` there since an earlier audit, `open` (undecided), `attested` (answered by a
+reviewer), `waived`, `false-alarm`, or `refused` (the tool refused the call).
 """
 STATES: tuple[State, ...] = get_args(State)
 ROWS = 300
@@ -29,7 +29,7 @@ CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings IN
 CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 """
-"""`standing` has findings whose state differs from their cell's default. `found` has the results of the last search. A
+"""`standing` has findings whose state differs from their cell's default. `found` has the findings of the last search. A
 `tally` counts findings by cell and state, and every number on a page is a sum over a tally.
 """
 _STATE = "COALESCE(s.state, c.state)"
@@ -130,7 +130,7 @@ class ConversationRow(Struct, frozen=True):
 
 
 class Index:
-    """An audit's index. Threads take turns."""
+    """An audit's index. It serves one thread at a time."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.store = store
@@ -370,7 +370,7 @@ def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # The verdict is then the policy's.
+        # With a policy in the filter, the verdict in the filter means that policy's verdict.
         charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
         parts.append(f"c.number IN ({charged})")
         values += [clean(wanted.policy), clean(wanted.verdict)]
