@@ -94,11 +94,14 @@ def test_an_answer_without_the_users_words_or_with_another_value_settles_nothing
 
 
 @pytest.mark.parametrize("form", ["[late, broken, other]", "string"])
-@pytest.mark.parametrize(("nullable", "verdict"), [("?", "violation"), ("", "inconclusive")])
+@pytest.mark.parametrize(
+    ("nullable", "verdict"), [("?", "violation"), (", default: null", "violation"), ("", "inconclusive")]
+)
 def test_silence_breaks_only_a_policy_that_asks_the_user_to_say_it(
     folder: Path, form: str, nullable: str, verdict: str
 ) -> None:
-    values = f"type: 'enum{nullable}', values: {form}" if form != "string" else f"type: 'string{nullable}'"
+    kind = "enum" if form != "string" else "string"
+    values = f"type: {kind}{nullable}" + (f", values: {form}" if kind == "enum" else "")
     entities = FILES["entities.yaml"].replace("type: enum, values: [late, broken, other]", values)
     (folder / "desk" / "entities.yaml").write_text(entities, encoding="utf-8")
     bylaw(folder, *ASKING)

@@ -329,7 +329,9 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field, *, is_checked: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_checked`, a text or figure counts only if a result shows it, too."""
+        """Return the value, or UNSEEN. With `is_checked`, a text or figure counts only if a result shows it, too,
+        and finding no statement does not prove that there is none.
+        """
         if field.origin == "context":
             given = self._context.get(field.name)
             # An empty text does not count as a value. Two empty names do not mean the same customer.
@@ -359,7 +361,8 @@ class Testimony:
                 value = _stated(field, match)
                 return value if not is_checked or self._is_shown(field, value) else UNSEEN
         # The default applies if the user stated no value and all messages were recorded and are clear.
-        is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
+        has_default = field.default is not UNDECLARED and not (is_checked and field.default is None)
+        is_unsaid = bool(sayings) and has_default and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
 
     def _is_shown(self, field: Field, value: Any) -> bool:
