@@ -140,6 +140,6 @@ BUGS = (
         "        if not after:\n            self._refuse_gaps(tenant)\n", "",
         "shield/test_history.py"),
     Bug("what two workers are told at once happened twice", "shield/settling.py",
-        "left, before = service.aligned(wanted, known), None", "left, before = wanted, None",
+        "service.attempt(service.aligned(wanted, known))", "service.attempt(wanted)",
         "service/test_confirming.py"),
 )  # fmt: skip

@@ -21,9 +21,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bylaw.errors import BylawError
+from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.service import authzen
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
-from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
+from bylaw.service.fairness import LARGE
+from bylaw.service.keys import Key, Role, bearer_of, holder_of, key_of, tenant_of
 from bylaw.service.metrics import Board, Failing, Metrics, waiting_text
 from bylaw.service.openapi import POSTS, document
 from bylaw.service.request import (
@@ -178,7 +180,18 @@ class Service:
         """Return the status and the body of a response, for keys that have the role. If the request body is missing,
         the request was too large.
         """
-        status, content = await self._answered(header, body, answer, role)
+        key = key_of(header, self._keys)
+        if self._keys and key is None:
+            status, content = 401, Failure(Complaint("BY703", "no valid key; send it as `Authorization: Bearer KEY`"))
+        elif key is not None and role is not None and key.role != role:
+            status, content = 403, Failure(Complaint("BY703", f"this key does not have the required role `{role}`"))
+        elif body is None:
+            status, content = 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
+        else:
+            try:
+                status, content = 200, await answer(DEFAULT_TENANT if key is None else key.tenant, body)
+            except WRONG as error:
+                status, content = failure(error)
         self.desk.metrics.requests[path, status] += 1
         if self._board is not None and not self._is_to_tell:
             self._is_to_tell = True
@@ -193,19 +206,6 @@ class Service:
     def _counts(self) -> Metrics:
         own = self.desk.metrics
         return replace(own, commits=own.commits + self.desk.log.journal.commits, sessions=self.desk.open_sessions)
-
-    async def _answered(self, header: str, body: bytes | None, answer: Answer, role: Role | None) -> tuple[int, Any]:
-        tenant = tenant_of(header, self._keys)
-        if tenant is None:
-            return 401, Failure(Complaint("BY703", "no valid key; send it as `Authorization: Bearer KEY`"))
-        if role is not None and not may(header, self._keys, role):
-            return 403, Failure(Complaint("BY703", f"this key does not have the required role `{role}`"))
-        if body is None:
-            return 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
-        try:
-            return 200, await answer(tenant, body)
-        except WRONG as error:
-            return failure(error)
 
     async def _decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         started = time.perf_counter()
@@ -372,23 +372,28 @@ class _Post:
             body = await _body(receive, self._service.largest)
         except ClientDisconnect:
             return GONE
-        number = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-        if not is_json(scope["headers"]):
-            await respond(send, 415, _encode(Failure(Complaint("BY703", NO_JSON))), number)
-            return 415
-        bearer = bearer_of(scope["headers"])
-        answer = partial(self._answered, bearer)
-        status, told = await self._service.answered(self._path, bearer, body, answer, self._role)
+        headers: Headers = scope["headers"]
+        if is_json(headers):
+            bearer = bearer_of(headers)
+            answer = partial(self._answered, bearer)
+            status, told = await self._service.answered(self._path, bearer, body, answer, self._role)
+        else:
+            status, told = 415, _encode(Failure(Complaint("BY703", NO_JSON)))
+        number = next((value for name, value in headers if name == b"x-request-id"), b"")
         await respond(send, status, told, number)
         return status
 
     async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
         scheduler = self._service.desk.scheduler
-        async with scheduler.request(tenant, len(body)):
-            given = await scheduler.run(tenant, partial(self._read, body))
+
+        async def answer() -> Any:
+            read = partial(self._read, body)
+            given = read() if len(body) < LARGE else await scheduler.run(tenant, read)
             if self._role == "approve":
                 given = replace(given, by=holder_of(bearer, self._keys, given.by))
             return await self._answer(tenant, given)
+
+        return await scheduler.request(tenant, len(body), answer)
 
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)

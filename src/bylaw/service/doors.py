@@ -7,7 +7,7 @@ head that is too large (431) or too slow (408), and a slow body. It also limits 
 
 import asyncio
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -32,6 +32,10 @@ class Limits(Struct, frozen=True):
     """
 
 
+Part = Literal["head", "body"]
+"""The part of a request that is arriving."""
+
+
 class _TooMuch(Exception):
     """The head exceeds its limit."""
 
@@ -47,14 +51,14 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._timer: asyncio.TimerHandle | None = None
-            self._is_in_head = True
+            self._part: Part | None = "head"
             self._size = 0
             self._address = self.client[0] if self.client else ""
             taken[self._address] += 1
             if taken[self._address] > limits.connections:
                 self._refuse(429, f"more than {limits.connections} connections from one client")
             else:
-                self._expect(limits.head_seconds, "the request headers did not arrive in time")
+                self._expect("head")
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
@@ -66,37 +70,35 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def data_received(self, data: bytes) -> None:
             if self.transport.is_closing():
                 return
-            if self._timer is None and self._is_in_head:
-                self._expect(limits.head_seconds, "the request headers did not arrive in time")
-            if self._is_in_head:
+            self._part = self._part or "head"
+            if self._part == "head":
                 self._size += len(data)
             super().data_received(data)
-            if self._is_in_head and self._size > limits.head and not self.transport.is_closing():
+            if self.transport.is_closing():
+                return
+            if self._part == "head" and self._size > limits.head:
                 self._refuse_head()
+            elif self._part is not None and self._timer is None:
+                # Most requests arrive in one piece and need no timer.
+                self._expect(self._part)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self._is_in_head, self._told = True, 0
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            super().on_header(name, value)
-            self._told += len(name) + len(value) + 4
-            if self._told + len(self.url) > limits.head or len(self.headers) > limits.headers:
-                # The parser would raise an error, which uvicorn would report as an invalid request.
-                self._refuse_head()
-                raise _TooMuch
+            self._part = "head"
 
         def on_headers_complete(self) -> None:
-            if len(self.url) + self._told > limits.head:
+            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > limits.head or len(self.headers) > limits.headers:
+                # If the parser went on, the request would be handled.
                 self._refuse_head()
                 raise _TooMuch
-            self._is_in_head, self._size = False, 0
-            self._expect(limits.body_seconds, "the request body did not arrive in time")
+            self._stop()
+            self._part, self._size = "body", 0
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
             self._stop()
-            self._is_in_head = True
+            self._part = None
             super().on_message_complete()
 
         def send_400_response(self, msg: str) -> None:
@@ -106,9 +108,9 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def _refuse_head(self) -> None:
             self._refuse(431, f"request headers are limited to {limits.head:,} bytes and {limits.headers} headers")
 
-        def _expect(self, seconds: float, why: str) -> None:
-            self._stop()
-            self._timer = self.loop.call_later(seconds, self._refuse, 408, why)
+        def _expect(self, part: Part) -> None:
+            seconds, what = (limits.head_seconds, "headers") if part == "head" else (limits.body_seconds, "body")
+            self._timer = self.loop.call_later(seconds, self._refuse, 408, f"the request {what} did not arrive in time")
 
         def _stop(self) -> None:
             if self._timer is not None:

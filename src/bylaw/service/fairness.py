@@ -5,9 +5,8 @@ first.
 import asyncio
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
@@ -64,9 +63,8 @@ class Scheduler:
         self._busy_until = 0.0
         """The time until which the loop counts as busy."""
 
-    @asynccontextmanager
-    async def request(self, tenant: str, size: int) -> AsyncGenerator[None]:
-        """Handle a request of `size` bytes."""
+    async def request(self, tenant: str, size: int, answer: Callable[[], Awaitable[Found]]) -> Found:
+        """Answer a request of `size` bytes when it is the tenant's turn."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         await self._enter(tenant)
@@ -76,7 +74,7 @@ class Scheduler:
             self._busy_until = time.monotonic() + LINGER
         try:
             with counting(Cost()):
-                yield
+                return await answer()
         finally:
             self._large[tenant] -= is_large
             self._leave(tenant)

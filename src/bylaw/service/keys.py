@@ -155,12 +155,6 @@ def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
     return key.tenant if key is not None else None
 
 
-def may(header: str, keys: Mapping[str, Key], role: Role) -> bool:
-    """Whether the key has this role. If there are no keys, every local client has every role."""
-    key = key_of(header, keys)
-    return not keys or (key is not None and key.role == role)
-
-
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
     """Return the name of the person who answers: the name of the key or, if it has none, the start of the key's hash.
     If there are no keys, return the given name.

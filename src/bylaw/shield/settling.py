@@ -21,7 +21,7 @@ from bylaw.record.entry import Draft
 from bylaw.record.log import Log
 from bylaw.shield.decision import Decision
 from bylaw.shield.decision_service import DecisionService, WantedDecisions
-from bylaw.shield.history import TRIES
+from bylaw.shield.history import TRIES, Attempt
 from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
@@ -34,46 +34,41 @@ Found = TypeVar("Found")
 
 
 class SettlingStep(Struct, frozen=True):
-    kind: Literal["catch_up", "read", "ask", "attempt", "write"]
+    kind: Literal["read", "attempt", "write"]
     run: Callable[[], Any]
     drafts: Sequence[Draft] = ()
+
+
+_Steps = Generator[SettlingStep, Any, list[Decision]]
 
 
 def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[Decision]:
     """Apply the mutations and decide the calls. When this function returns, the result is on disk."""
     steps = _steps(service, log, wanted)
-    try:
-        step = next(steps)
-        while True:
-            try:
-                found = step.run()
-            except BaseException as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(found)
-    except StopIteration as done:
-        return done.value
+    step = next(steps)
+    while isinstance(step, SettlingStep):
+        step = _run(steps, step)
+    return step
 
 
-def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Generator[SettlingStep, Any, list[Decision]]:
+def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurries: bool = False) -> _Steps:
+    """Yield the steps that may take long. With `hurries`, decide before it is certain that the entries read are on
+    disk, and that a conversation without a known writer is new.
+    """
     known: int | None = None
     for _ in range(TRIES):
-        yield SettlingStep("catch_up", service.catch_up)
+        if service.must_read and not (hurries and service.take_for_new()):
+            yield SettlingStep("read", partial(service.catch_up, settled=not hurries))
         # The caller could not know what other writers have written in the meantime.
         known = service.state.events if known is None else known
-        left, before = service.aligned(wanted, known), None
-        if wanted.named is not None:
-            before = yield SettlingStep("ask", partial(service.taken_before, wanted))
-        if before is not None:
-            left = _left_of(wanted, before)
-            if not left.places:
-                return _filled(before, ())
         try:
-            attempt = yield SettlingStep("attempt", partial(service.attempt, left))
+            attempt, before = yield SettlingStep("attempt", partial(_attempted, service, wanted, known))
         except UsageError:
             if not (yield SettlingStep("read", service.was_overtaken)):
                 raise
             continue
+        if attempt is None:
+            return _filled(before or (), ())
         if wanted.again is not None and not attempt.decisions:
             return []
         try:
@@ -81,9 +76,46 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
         except BaseException:
             service.forget()
             raise
-        if service.is_written(attempt, answers, left.named):
+        if service.is_written(attempt, answers, wanted.named if before is None else None):
             return attempt.decisions if before is None else _filled(before, attempt.decisions)
     raise service.journal.overtaken
+
+
+def _attempted(
+    service: DecisionService, wanted: WantedDecisions, known: int
+) -> tuple[Attempt | None, Sequence[Repeated] | None]:
+    """Decide what an earlier request did not decide. Return the attempt, if one is needed, and the earlier answers to a
+    repeated request.
+    """
+    before = service.taken_before(wanted) if wanted.named is not None else None
+    if before is None:
+        return service.attempt(service.aligned(wanted, known)), None
+    left = _left_of(wanted, before)
+    return service.attempt(left) if left.places else None, before
+
+
+def _run(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
+    """Run a step. Return the next step or, at the end, the decisions."""
+    try:
+        found = step.run()
+    except BaseException as error:
+        return _next(steps.throw, error)
+    return _next(steps.send, found)
+
+
+def _next(resume: Callable[[Any], SettlingStep], value: Any) -> SettlingStep | list[Decision]:
+    try:
+        return resume(value)
+    except StopIteration as done:
+        return done.value
+
+
+def _run_to_write(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
+    """Run the steps before the next write."""
+    found: SettlingStep | list[Decision] = step
+    while isinstance(found, SettlingStep) and found.kind != "write":
+        found = _run(steps, found)
+    return found
 
 
 def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
@@ -140,47 +172,37 @@ class LoopSettling:
         self._queue = self._queue or asyncio.Lock()
         async with self._queue:
             try:
-                return await self._settle(log, _steps(service, log, wanted))
+                steps = _steps(service, log, wanted, hurries=not self._may_ask_others)
+                step = self._alone(partial(next, steps))
+                while isinstance(step, SettlingStep):
+                    step = await self._run(log, steps, step)
+                return step
             finally:
                 if service.journal.is_unsettled:
                     await asyncio.to_thread(self._alone, service.settle_reading)
 
-    async def _settle(self, log: Log, steps: Generator[SettlingStep, Any, list[Decision]]) -> list[Decision]:
-        resume: Callable[[], SettlingStep] = partial(next, steps)
-        while True:
-            try:
-                step = self._alone(resume)
-            except StopIteration as done:
-                return done.value
-            try:
-                resume = partial(steps.send, await self._run(log, step))
-            except BaseException as error:
-                resume = partial(steps.throw, error)
+    async def _run(self, log: Log, steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
+        """Run a step, and further steps if they are quick. Return the next step or the decisions."""
+        service, run = self._service, partial(_run, steps, step)
+        if step.kind == "write":
+            return await self._write(log, steps, step.drafts)
+        if step.kind == "attempt" and self._may_ask_others:
+            return await self._asked(run)
+        if log.reads_at_once:
+            return await self._here(run if self._may_ask_others else partial(_run_to_write, steps, step))
+        if step.kind == "attempt" and not (service.is_told_whole or service.pack.book.limits):
+            return await self._here(run)
+        return await asyncio.to_thread(self._alone, run)
 
-    async def _run(self, log: Log, step: SettlingStep) -> Any:
-        service, run = self._service, partial(self._alone, step.run)
-        match step.kind:
-            case "write":
-                if len(step.drafts) > MANY:
-                    return await self._beside(partial(log.append, step.drafts))
-                return await log.append_async(step.drafts)
-            case "ask":
-                return await self._asked(step.run)
-            case "attempt":
-                reads_on = service.is_told_whole or bool(service.pack.book.limits)
-                if reads_on and not log.reads_at_once and not self._may_ask_others:
-                    return await asyncio.to_thread(run)
-                return await self._asked(step.run)
-            case "read":
-                return await self._here(step.run) if log.reads_at_once else await asyncio.to_thread(run)
-            case "catch_up":
-                # The log writes quickly, but the host's tools and models may take long.
-                catch_up = partial(self._alone, partial(service.catch_up, settled=self._may_ask_others))
-                if not service.must_read:
-                    return catch_up()
-                if not self._may_ask_others and self._alone(service.take_for_new):
-                    return None
-                return await self._here(catch_up) if log.reads_at_once else await asyncio.to_thread(catch_up)
+    async def _write(self, log: Log, steps: _Steps, drafts: Sequence[Draft]) -> SettlingStep | list[Decision]:
+        try:
+            if len(drafts) > MANY:
+                answers = await self._beside(partial(log.append, drafts))
+            else:
+                answers = await log.append_async(drafts)
+        except BaseException as error:
+            return self._alone(partial(_next, steps.throw, error))
+        return self._alone(partial(_next, steps.send, answers))
 
     async def _here(self, do: Callable[[], Found]) -> Found:
         """Run quick work in the loop or in a thread, as the host has chosen."""
