@@ -65,6 +65,8 @@ _FAR, _WIDE = 8, 100
 """After this many blank lines or blank characters, a reader may overlook the words that follow."""
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more than this."""
+SKEW = 60.0
+"""How many seconds later than the call a time may be, because clocks differ. A later time is no time of an answer."""
 _LAST = 50
 """The maximum number of exchanges to search for an answer, and of messages in one answer."""
 
@@ -195,6 +197,8 @@ class Cards:
         """The text of the latest card, by card digest."""
         self._digests: dict[str, set[str]] = {}
         """Digests by card text."""
+        self._expires: dict[str, float] = {}
+        """When the latest card expires, by card digest."""
         self._ends: dict[str, dict[int, set[str]]] = {}
         """Card texts by their final characters and length."""
         self._tools: set[str] = set()
@@ -247,7 +251,7 @@ class Cards:
                 if heard == "yes" and not self._ends_with(exchange, texts - self._unfit(put)):
                     break
                 is_card = bool(cards) and self._ends_with(exchange, cards)
-                if self._is_in_time(exchange, now, None if is_card else put.lifetime):
+                if self._is_card_in_time(exchange, now, put) if is_card else self._is_in_time(exchange, now, put):
                     found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from))
                 break
             if not self._ends_with_a_card(exchange):
@@ -317,6 +321,8 @@ class Cards:
                     self._alike.setdefault(self._fold(event), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := card_form(event.card.text))
                     self._last[event.card.digest] = text
+                    if event.card.expires is not None:
+                        self._expires[event.card.digest] = event.card.expires
                     self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
@@ -357,19 +363,29 @@ class Cards:
         assert isinstance(message, Message)
         assert message.confirmation is not None
         card = self._by_id.get(message.confirmation.card)
-        return card is not None and card.digest == name and not _is_past(card.expires, now)
+        if card is None or card.digest != name or _is_past(card.expires, now):
+            return False
+        shown = card.expires - self._words.lifetime if card.expires is not None else None
+        return not is_ahead(message.time, now) and not is_ahead(shown, now)
 
-    def _is_in_time(self, exchange: Exchange, now: float | None, lifetime: float | None) -> bool:
-        """Whether the card was still valid when the user answered it and when the call followed. The lifetime of a
-        sentence starts at the answer.
+    def _is_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
+        """Whether the user's yes to a sentence is recent enough for a call."""
+        answered = self._events[exchange.answered_from].time
+        if answered is None or now is None:
+            return True
+        return now - answered <= put.lifetime and not is_ahead(answered, now)
+
+    def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
+        """Whether a card was still valid when the user answered it and when the call followed.
+
+        A copy of a card does not extend the card's validity.
         """
         assert exchange.told_at is not None
-        answered = self._events[exchange.answered_from].time
-        if lifetime is not None:
-            return answered is None or now is None or now - answered <= lifetime
-        told = self._events[exchange.told_at].time
-        expires = told + self._words.lifetime if told is not None else None
-        return not _is_past(expires, answered) and not _is_past(expires, now)
+        told, answered = self._events[exchange.told_at].time, self._events[exchange.answered_from].time
+        ends = self._expires.get(put.digest), told + self._words.lifetime if told is not None else None
+        if any(_is_past(end, time) for end in ends for time in (answered, now)):
+            return False
+        return not is_ahead(answered, now) and not is_ahead(told, now)
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
         """Whether a later message may withdraw the answer.
@@ -493,6 +509,11 @@ def _forms_of(words: CardWords) -> tuple[str, str, frozenset[str], frozenset[str
 @lru_cache(maxsize=256)
 def _languages_of(words: CardWords) -> frozenset[str]:
     return languages_of(f"{words.heading} {words.question}")
+
+
+def is_ahead(time: float | None, now: float | None) -> bool:
+    """Whether a time is later than now, by more than clocks differ."""
+    return time is not None and now is not None and time > now + SKEW
 
 
 def _is_past(expires: float | None, time: float | None) -> bool:

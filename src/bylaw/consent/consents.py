@@ -29,7 +29,7 @@ from bylaw.consent.card import (
     title_of,
     what_matters,
 )
-from bylaw.consent.cards import CardAnswer, Cards, Put
+from bylaw.consent.cards import CardAnswer, Cards, Put, is_ahead
 from bylaw.consent.talk import Exchange, Named, Talk
 from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
 from bylaw.facts.ledger import Ledger
@@ -311,9 +311,9 @@ class Consents:
         return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the user's words are too old for a call. False if their time is unknown."""
+        """Whether the user's words are too old for a call, or later than it. False if their time is unknown."""
         said, now = self._talk.time_of(last.answered_at), call.call.time
-        return said is not None and now is not None and now - said > self._terms.lifetime
+        return said is not None and now is not None and (now - said > self._terms.lifetime or is_ahead(said, now))
 
 
 class ConsentWitness:

@@ -95,8 +95,14 @@ BUGS = (
     Bug(
         "a yes to a sentence never expires",
         "consent/cards.py",
-        "return answered is None or now is None or now - answered <= lifetime",
+        "return now - answered <= put.lifetime and not is_ahead(answered, now)",
         "return True",
+    ),
+    Bug(
+        "a copy of a card extends it",
+        "consent/cards.py",
+        "ends = self._expires.get(put.digest), told + ",
+        "ends = None, told + ",
     ),
     Bug(
         "a pressed no is not heard",
