@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.observation import NOTHING, PathError, PathScope, ItemPath, compile_path
+from bylaw.facts.observation import NOTHING, ItemPath, PathError, PathScope, compile_path
 
 ITEM = {
     "a": 1,
