@@ -80,7 +80,7 @@ def measured(data: Path, folder: Path) -> tuple[list[Measured], float, Counter[O
 
 
 def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
-    """Yield the sums over the four models first, and then the counts of each model."""
+    """Yield the sums over the four models, and then the counts of each model."""
     whole = Tally()
     for pipeline, tally in found.pipelines.items():
         if SHOWN[pipeline] in DEVELOPED:

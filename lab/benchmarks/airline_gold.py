@@ -20,7 +20,7 @@ from bylaw.trace import Call, Result
 
 
 class GoldVerdict(NamedTuple):
-    """The world half of one policy's judgement on one gold write."""
+    """The world half of the judgement of one policy on one gold write."""
 
     task: str
     tool: str

@@ -166,7 +166,7 @@ def correlation(pairs: Sequence[tuple[float, float]]) -> str:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value. Equal values share the middle of their ranks."""
+    """Return the rank of each value. Equal values share the mean of their ranks."""
     return [sum(other < value for other in values) + (1 + values.count(value)) / 2 for value in values]
 
 

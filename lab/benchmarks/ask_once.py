@@ -84,7 +84,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[tuple[str, ...], str
 
 
 def main() -> int:
-    """Print the table. Return 1 if the target is missed."""
+    """Print the table. Return 1 if the target is missed, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ways", nargs="*", metavar="WAY", help=f"of {', '.join(WAYS)}; all by default")
     parser.add_argument("--count", type=int, default=2, help="tasks of each write of the clinic")

@@ -53,7 +53,7 @@ def pack() -> Pack:
 
 
 class CardPlay(ShieldedPlay):
-    """An agent that asks for a yes only by showing the cards that it gets."""
+    """An agent that asks for a yes only by showing the cards that it receives."""
 
     def confirm(self, want: Want) -> None:
         pass
@@ -68,7 +68,7 @@ class CardPlay(ShieldedPlay):
         return want
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        # Retry a call that was refused next to another call, if the other call has been made since.
+        # Retry a call that was refused because of another call in its turn, if the other call has been made since.
         is_stale = asked is not None and not asked.ran and asked not in self.live.last
         super()._see_through(want, None if is_stale else asked)
 

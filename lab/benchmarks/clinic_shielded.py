@@ -127,7 +127,7 @@ class ShieldedPlay(Play):
         self.live = talk
         self.approver = approver
         self.enforced = enforced
-        """Whether the shield prevents refused calls from running, and the agent leaves refusals to the shield."""
+        """Whether the shield stops refused calls and the agent leaves refusals to the shield."""
         self.told = told
         """Whether the agent reads the shield's feedback."""
         self.stuck = 0
@@ -160,7 +160,7 @@ class ShieldedPlay(Play):
             self._heed_advice()
 
     def _heed_advice(self) -> None:
-        """Look up facts that were missing at a call that ran, for later calls."""
+        """After a call that ran, look up the facts that were missing for it, so that they are known for later calls."""
         noted = [each for asked in self.live.last if asked.decision for each in asked.decision.look_ups]
         if noted:
             self.talk.act([(each.tool, each.arguments) for each in noted])
@@ -173,7 +173,7 @@ class ShieldedPlay(Play):
             self._see_through(want, asked.get((want.tool, str(want.arguments))))
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if that was an attempt at
+        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if that attempt was at
         this call.
         """
         wanted: Want | None = want

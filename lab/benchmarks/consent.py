@@ -129,7 +129,7 @@ def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tupl
 
 
 def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
-    """Return the decision about every accepted write."""
+    """Return code's decision about every accepted write."""
     answers: dict[tuple[str, int], Consent] = {}
     for name, trajectory in runs(folder):
         ledger = Ledger(pack.schema)

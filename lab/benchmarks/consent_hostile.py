@@ -46,7 +46,7 @@ ASKED = "Shall I transfer 250.00 from H-11 to H-22?"
 TRANSFER = {"from_hire": "H-11", "to_hire": "H-22", "amount": "250.00"}
 EXTEND = {"hire_id": "H-11", "until": "2026-11-20", "price": "40.00"}
 MALLORY = {"member_id": "M-9", "name": "Mallory Quay"}
-"""The only member whose record was seen. The speaker is another member."""
+"""The only member whose record the agent saw. The speaker is another member."""
 ANSWERS = (
     "Yes. I was kidding.",
     "Yes. That was a joke.",
@@ -143,7 +143,7 @@ ABOUT_EXTENDING = (
 
 
 Try = tuple[str, str, str, dict[str, Any]]
-"""The agent's question, the user's answer, and the call made then."""
+"""An agent's question, the user's answer, and the call that the agent then makes."""
 
 
 def tries() -> list[Try]:

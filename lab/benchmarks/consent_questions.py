@@ -31,14 +31,14 @@ class Question(Struct):
     tokens: int
     has_user: bool
     has_answer: bool
-    """Whether it contains the user's last message before the call, and the agent's message before that."""
+    """Whether the question contains the user's last message before the call, and the agent's message before that."""
     is_refused: bool
     is_done: bool
     """Whether the call was refused, and whether a call with the same arguments ran before it."""
     is_repeat: bool
     """Whether exactly the same question was asked before."""
     from_tools: float
-    """The share of its text that quotes results."""
+    """The share of the question's text that quotes results."""
 
 
 def questions(folder: Path) -> Iterator[Question]:

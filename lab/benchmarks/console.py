@@ -137,7 +137,7 @@ def repeated(folder: Path, calls: int) -> Path:
 
 
 def warm(view: View) -> None:
-    """Load what `bylaw view` reads in a thread while its first page is requested."""
+    """Load the data of `bylaw view` in a thread, as when its first page is requested."""
     load_templates()
     view.pack_now()
 
@@ -233,7 +233,7 @@ def seconds_for(ask: Callable[[], Any]) -> float:
 
 
 def told_times(spent: list[float]) -> tuple[str, str]:
-    """Return the first time and the slowest of the others."""
+    """Return the time of the first request, and the slowest time of the others."""
     told = [
         f"{each * 1000:.0f} ms" + ("" if each < GOAL else " (over the goal)") for each in (spent[0], max(spent[1:]))
     ]

@@ -177,7 +177,7 @@ def prepare(name: str, lane: Lane, environment: Path, *, fresh: bool) -> Path:
         environment.parent.mkdir(parents=True, exist_ok=True)
         bylaw = f"{ROOT}[{lane.extras}]" if lane.extras else str(ROOT)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environment], check=True)
-        # Outside the project's folder, because its pins are not a user's.
+        # The environment is outside the project's folder, because users do not have the project's version pins.
         install = ["uv", "pip", "install", "-q", "--python", python, "-e", bylaw, "-e", str(ROOT / "lab")]
         subprocess.run([*install, *lane.packages, *TESTING], check=True, cwd=environment.parent)
     return python
@@ -189,7 +189,7 @@ def versions(python: Path, packages: Iterable[str]) -> str:
 
 
 def read_page(page: Path | None) -> dict[str, tuple[str, ...]]:
-    """Return the rows of a page written before, by lane."""
+    """Return the rows of an earlier version of the page, by lane."""
     lines = page.read_text(encoding="utf-8").splitlines() if page and page.exists() else []
     cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.startswith("|")]
     return {row[0]: row for row in cells[2:]}

@@ -1,4 +1,4 @@
-"""Ways to find what an agent had been shown before a write call, all with the same guards."""
+"""Methods that find what an agent had been shown before a write call. All use the same guards."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ def _verdicts(pack: Pack, domain: Domain, places: set[Place] | None) -> dict[Pla
 
 
 def without_observations(pack: Pack) -> Pack:
-    """Return the pack without observations, except what is searched for."""
+    """Return the pack without observations, except for the facts to search for."""
     return replace(pack, schema=replace(pack.schema, shows={}, searches={}))
 
 
@@ -88,7 +88,7 @@ def by_code(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
 
 
 def by_code_of_policies(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
-    """Judge the calls with look-up functions that were written for each policy and used only for it."""
+    """Judge the calls with look-up functions that were written for one policy each and used only for that policy."""
     read = {name: fields_read([guard], domain.pack.schema) for name, guard in domain.pack.guards.items()}
     desk = Desk(at_hand(chat))
     while True:

@@ -88,7 +88,7 @@ def audit_files() -> list[str]:
 
 
 def files_of(entered: Iterable[str]) -> list[str]:
-    """Return our own files among those with called functions."""
+    """Return the files of ours that contain one of the called functions."""
     return sorted(Path(file).relative_to(SOURCE).as_posix() for file in entered if is_ours(file))
 
 

@@ -71,7 +71,9 @@ def attacked(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
 
 
 def differs(pack: Pack, talk: Trajectory, verdict: CallVerdict) -> str:
-    """Return the differences for a call if the session has seen only earlier events; empty if there are none."""
+    """Return the differences for a call between a session that has seen only earlier events and the audit; empty if
+    there are none.
+    """
     step = verdict.made.step
     session = Session(pack, context=talk.context)
     session.observe_all(talk.events[:step])

@@ -20,7 +20,7 @@ Broken = tuple[tuple[bool, ...], bool]
 
 
 def synthetic(rng: random.Random, count: int, *, true: int = 30, wrong: int = 3) -> list[Broken]:
-    """Return trajectories that sometimes break true rules and often break wrong rules, which does no harm."""
+    """Return trajectories that sometimes break true rules and often break wrong rules, which are harmless to break."""
     made: list[Broken] = []
     rates = [rng.choice([0.005, 0.01, 0.03]) for _ in range(true)]
     for _ in range(count):

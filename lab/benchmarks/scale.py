@@ -237,7 +237,7 @@ def kills(given: Any) -> int:
             if process.poll() is not None or not left:
                 continue
             workers = children(process.pid)
-            # Only Ray's workers are killed: a cluster outlives its drivers, but not if a driver started it.
+            # Only Ray's workers are killed: a cluster survives its drivers only if no driver started it.
             whom = "driver" if given.engine == "local" and (draw.random() < 0.4 or not workers) else "worker"
             if whom == "worker" and not workers:
                 continue
@@ -254,7 +254,7 @@ def kills(given: Any) -> int:
 
 
 def is_whole(out: Path, count: int) -> bool:
-    """Whether an earlier command left a run over this number of conversations."""
+    """Whether an earlier command left the result of a run over this number of conversations."""
     path = out / "tables" / "schema.json"
     return path.is_file() and json.loads(path.read_bytes())["tables"]["conversations"]["rows"] == count
 
@@ -277,7 +277,7 @@ def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
 
 
 def sql(given: Any) -> int:
-    """Measure the seconds of built-in queries over many calls: an audit's, repeated with other ids and days."""
+    """Measure the seconds of built-in queries over many calls, which are an audit's calls with new ids and days."""
     source, out = given.out or given.folder / "out-local", given.folder / "out-many"
     if not (source / "tables").is_dir():
         raise SystemExit("run `cost` first, or give tables by --out: they are repeated")

@@ -26,7 +26,7 @@ PAGE = ROOT / "lab" / "results" / "pages" / "scan.md"
 
 SEARCH = {"search_direct_flight", "search_onestop_flight"}
 AIRLINE = {
-    # The reading of the airline's policy in independent labels, by look-up.
+    # The look-ups that independent labels read from the airline's policy.
     "book_reservation": {"get_user_details", *SEARCH},
     "cancel_reservation": {"get_reservation_details", "get_flight_status"},
     "update_reservation_flights": {"get_reservation_details", "get_user_details", "get_flight_status", *SEARCH},
@@ -36,7 +36,7 @@ AIRLINE = {
 }
 
 Score = tuple[int, int, int, int]
-"""Counts: proposed and right, proposed, needed and found, needed."""
+"""For look-ups: the number proposed and right, proposed, needed and found, and needed."""
 
 
 def proposed(found: Scan) -> dict[str, set[str]]:
@@ -135,7 +135,7 @@ def speed(folder: Path) -> str:
 
 
 def injection(runs: Iterator[Any]) -> list[str]:
-    """Count writes in runs with prompt injection that took a value only from free text inside a tool result."""
+    """Count the writes, in runs with prompt injection, that took a value only from free text inside a tool result."""
     counts: dict[str, list[int]] = {}
     for run in runs:
         if not isinstance(run, Trajectory):

@@ -21,7 +21,7 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 class Talks:
-    """Yields conversations in turn, one request of each. A new conversation replaces one that ends."""
+    """Yields one request of each conversation in turn. A new conversation replaces a conversation that ends."""
 
     def __init__(self, recorded: Iterable[Trajectory], open_at_once: int, first: int = 0, step: int = 1) -> None:
         made = ([request.sent for request in requests_of(each, NAME.decode())] for each in recorded)

@@ -87,7 +87,9 @@ def _refuse_wrong(hosts: Sequence[Host]) -> None:
 
 
 def busy() -> tuple[float, float]:
-    """Return the CPU seconds used on this machine, including this benchmark, and those given to other machines."""
+    """Return the CPU seconds used on this machine, including this benchmark, and the CPU seconds that the machine's
+    host gave to other machines.
+    """
     first = Path("/proc/stat").read_text().splitlines()[0].split()
     user, nice, system, _, _, irq, soft, stolen = map(int, first[1:9])
     tick = os.sysconf("SC_CLK_TCK")

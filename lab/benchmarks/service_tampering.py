@@ -112,7 +112,7 @@ class Forger:
         self.entries[self.entries.index(entry)] = replace(entry, **changes)
 
     def empty(self, entries: Sequence[Entry]) -> list[tuple[int, int]]:
-        """Empty entries as a removal does. Return their numbers as runs."""
+        """Empty entries in the same way as a removal. Return their numbers as ranges."""
         for each in entries:
             self.change(each, body=None, salt=None, conversation=None, position=None, id=None)
         return [(each.number, each.number) for each in entries]

@@ -194,25 +194,25 @@ class Service:
 
     @property
     def ports(self) -> list[int]:
-        """Return its port."""
+        """Return the port of the service."""
         return [self.port]
 
     @property
     def is_up(self) -> bool:
-        """Whether it still runs."""
+        """Whether the service still runs."""
         return self.process.poll() is None
 
     def fell_one(self) -> bool:
-        """Kill one of its processes, if others continue."""
+        """Kill one process of the service, if its other processes continue."""
         workers = self.workers()
         if workers:
             os.kill(workers[0], signal.SIGKILL)
         return bool(workers)
 
     def stop(self, how: int = signal.SIGTERM) -> None:
-        """Stop it. A kill ends all processes at once."""
+        """Stop the service. A kill ends all its processes at once."""
         if how == signal.SIGKILL:
-            # A stopped first process cannot restart the others.
+            # A suspended first process cannot restart the others.
             self.process.send_signal(signal.SIGSTOP)
             for worker in self.workers():
                 os.kill(worker, how)
@@ -253,7 +253,7 @@ class Fleet:
         return True
 
     def stop(self, how: int = signal.SIGTERM) -> None:
-        """Stop all that run."""
+        """Stop all services that still run."""
         for each in self.services:
             if each.is_up:
                 each.stop(how)

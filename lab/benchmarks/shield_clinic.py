@@ -58,7 +58,7 @@ answer. `--glitch 0.1` lets a tenth of all calls fail; that was not measured for
 
 
 class Cell(Struct):
-    """The counts of one posture and one kind of agent."""
+    """The counts for one posture and one kind of agent."""
 
     conversations: int = 0
     good: int = 0
@@ -67,7 +67,7 @@ class Cell(Struct):
     no_yes: int = 0
     at_once: int = 0
     answers: Counter[str] = field(default_factory=Counter[str])
-    """The shield's answers. An `ask` is counted by the person asked."""
+    """The shield's answers. An `ask` is counted by who is asked."""
     stuck: int = 0
     notes: list[str] = field(default_factory=list[str])
 
@@ -140,8 +140,9 @@ def play(
 
 
 def kind_of(decision: Decision) -> str:
-    """Return the answer. A denial for procedure, such as a missing yes, is a separate kind, and so is each person that
-    can be asked.
+    """Return the kind of a decision's answer.
+
+    Denials for procedure, such as a missing yes, are a separate kind. So are questions to a reviewer.
     """
     if decision.answer == "deny":
         denying = {ground.kind for ground in decision.grounds if ground.answer == "deny"}
@@ -159,7 +160,7 @@ def table(
     settings: Iterable[Setting] = SETTINGS,
     glitch: float = 0.0,
 ) -> dict[tuple[Setting, str], Cell]:
-    """Yield every cell."""
+    """Return every cell of the table."""
     agents, seeds = list(agents), list(seeds)
     cells: dict[tuple[Setting, str], Cell] = {}
     for setting in settings:
@@ -203,7 +204,7 @@ def lines(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
 
 
 def faults(cells: dict[tuple[Setting, str], Cell]) -> Iterator[str]:
-    """Return the violated guarantees of a shield."""
+    """Return the guarantees of a shield that were violated."""
     careful = cells.get(("none", "careful"))
     for (setting, agent), cell in cells.items():
         if setting != "enforce":

@@ -80,7 +80,9 @@ def compare(names: Iterable[str], said: Mapping[str, Any], right: Mapping[str, A
 
 
 def agreed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels of thoughts in which both readers found the same policies and as many invented statements."""
+    """Return the labels of the thoughts in which both readers found the same policies and the same number of invented
+    statements.
+    """
     return {
         name: row
         for name, row in one.items()

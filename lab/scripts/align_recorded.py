@@ -31,7 +31,7 @@ def turns() -> list[Turn]:
 
 
 def bearings() -> dict[str, Bearing]:
-    """Return the guards' results at each turn."""
+    """Return the results of the guards at each turn."""
     pack = load_pack("clinic")
     found: dict[str, Bearing] = {}
     for trajectory in read(FOLDER / "logs.jsonl"):
@@ -44,7 +44,7 @@ def bearings() -> dict[str, Bearing]:
 
 
 def written(recordings: Recordings, batch: Batch | None = None) -> list[Written]:
-    """Return the result for each turn, from the recorded answers."""
+    """Return the thought for each turn with its score, from the recorded answers."""
     pack = load_pack("clinic")
     reader, found, asked = Matcher(pack), bearings(), {turn.id: turn for turn in turns()}
 

@@ -83,7 +83,7 @@ def _try_all(chosen: list[tuple[int, Bug]], kept: Path | None, *, own: bool) -> 
 
 
 def _caught(bug: Bug, sound: Path, *, own: bool) -> str:
-    """Return what detects the bug: the first failing test, or else a difference from the truth."""
+    """Return what detects the bug: the first failing test or, if none fails, a difference from the clinic's truth."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(sound, source)

@@ -74,7 +74,7 @@ def count(commit: str) -> tuple[Counter[str], Counter[str]]:
 
 
 def table(notes: dict[str, str]) -> list[str]:
-    """Return the rows, the package's first."""
+    """Return the rows of the table. The rows of the package come first."""
     before, now = count(BASE), count("")
     areas = sorted(
         before[0].keys() | now[0].keys(), key=lambda name: (name.startswith(("lab", "**lab", "scripts")), name)

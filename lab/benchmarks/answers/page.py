@@ -75,7 +75,9 @@ def told_wrongs(wrong: Sequence[Settled], results: Results) -> str:
 
 
 def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
-    """Return calls judged right, wrongly blocked and wrongly allowed, rules named, and queries."""
+    """Return the numbers of calls judged right, wrongly blocked and wrongly allowed, and of rules named and queries
+    made.
+    """
     right = sum(each.stops != each.site.complies for each in found)
     good = [each for each in found if each.site.complies]
     bad = [each for each in found if not each.site.complies]

@@ -28,7 +28,7 @@ AIRLINE = 20
 
 
 class Site(NamedTuple):
-    """A call in a conversation, and the predicates to decide at it."""
+    """A call in a conversation, and the predicates to decide at this call."""
 
     domain: str
     trajectory: Trajectory
@@ -108,8 +108,9 @@ def clinic_sites() -> list[Site]:
 
 
 def airline_sites(folder: Path) -> list[Site]:
-    """Return labelled writes that were not used to develop `consented`: half with consent, half without, drawn with a
-    seed.
+    """Return labelled writes that were not used to develop `consented`, drawn with a seed.
+
+    Half of them have consent.
     """
     with LABELS.open(encoding="utf-8", newline="") as file:
         # The fourth draw was made after the answers were recorded.

@@ -1,4 +1,4 @@
-"""Bugs in the session: halves, verdicts, rules."""
+"""Bugs in the engine's session: the two halves of a judgement, verdicts and rules."""
 
 from planted.bug import Bug
 

@@ -105,7 +105,10 @@ class ModelSearch:
         return replace(pack, schema=replace(schema, searches=searches))
 
     def repeat(self, work: Callable[[], Made]) -> Made:
-        """Repeat work until every fact it needs was searched. Raises `Pending` if answers are missing."""
+        """Repeat the work until the model has searched for every fact that the work needs.
+
+        Raises `Pending` if answers are missing.
+        """
         while True:
             done = work()
             if not self._wanted:

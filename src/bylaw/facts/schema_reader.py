@@ -12,11 +12,13 @@ from bylaw.facts.observation import (
     NOTHING,
     Change,
     Getter,
-    ItemPath,
     Observation,
     PageObservations,
     PathError,
     PathScope,
+    compile_each,
+    compile_emptiness,
+    compile_misfit,
     compile_path,
     first_name,
 )
@@ -77,12 +79,12 @@ class PathReader:
             self.fault(error.message, *at, hint=error.hint)
             return lambda scope: None
 
-    def each(self, path: Any, at: YamlPath) -> ItemPath | None:
+    def each(self, path: Any, at: YamlPath) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
         """Compile a path with stars. The compiled path yields items with their keys."""
         if path is None:
             return None
         try:
-            return ItemPath(str(path))
+            return compile_each(str(path))
         except PathError as error:
             self.fault(error.message, *at, hint=error.hint)
             return None
@@ -259,7 +261,8 @@ class ChangeReader:
         at: YamlPath,
     ) -> Change:
         each = self._paths.each(body.each, at)
-        return Change(entity.name, each, key, fields, _is_by_result(body), self._when(body, at))
+        misfit = compile_misfit(str(body.each)) if each is not None else None
+        return Change(entity.name, each, key, fields, misfit, _is_by_result(body), self._when(body, at))
 
     def _when(self, body: WrittenChange | WrittenEffect, at: YamlPath) -> Expression | None:
         return self._paths.expression(body.when, at) if body.when is not None else None
@@ -586,9 +589,10 @@ class SchemaReader:
             return None
         for name in body.fields.keys() - entity.fields.keys():
             self._paths.no_field(entity, name, *at)
+        each = self._paths.each(body.each, at)
         return Observation(
             entity,
-            self._paths.each(body.each, at),
+            each,
             self._paths.key(entity, body.key, at),
             {name: self._paths.value(path, at) for name, path in body.fields.items()},
             body.only,
@@ -597,6 +601,7 @@ class SchemaReader:
             self._paths.pattern(body.absent, at) if body.absent is not None else None,
             self._is_whole(entity, tool, str(body.each or "")),
             _names_read(body),
+            compile_emptiness(str(body.each)) if each is not None else None,
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:

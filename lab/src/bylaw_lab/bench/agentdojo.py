@@ -55,7 +55,7 @@ class Measured(Struct):
 
 
 PackOf = Callable[[str], Pack]
-"""Returns the pack of a suite."""
+"""Takes a suite's name and returns its pack."""
 
 
 def own_pack(suite: str) -> Pack:
@@ -76,9 +76,9 @@ def measure(
     settings: Collection[str] = tuple(SETTINGS),
 ) -> list[Measured]:
     """Measure every setting over the runs. Settings with a question need `requests`, and the last setting also needs
-    `looks`. A second look costs a question, so the last setting omits runs and calls that do not affect any rate. With
-    `is_asking`, a missing second look counts as a yes, so that one round asks all questions. Otherwise, the call counts
-    as `ask`.
+    `looks`. A second look costs a question to the model, so the last setting omits runs and calls that affect no rate.
+    With `is_asking`, a missing second look counts as a yes, so that one round asks all questions; otherwise, it counts
+    as the answer `ask`.
     """
     names = [name for name in settings if requests is not None or not name.startswith("question")]
     names = [name for name in names if looks or name != LOOK]
@@ -111,7 +111,7 @@ def _held(defence: Defence, run: Trajectory, outcome: Outcome, goal: frozenset[i
 
 
 def requests_of(runs: Iterable[Trajectory]) -> dict[tuple[str, str], None]:
-    """Return the distinct requests of the runs, with suites."""
+    """Return the distinct requests of the runs, each with its suite."""
     return dict.fromkeys((run.details["suite"], request_of(run)) for run in runs)
 
 
@@ -131,7 +131,10 @@ def read_runs(files: Iterable[Path]) -> list[Trajectory]:
 
 
 def drawn(runs: Iterable[Trajectory], most: int) -> list[Trajectory]:
-    """Draw at most `most` successful attacks by seed over suites and pipelines, and keep all other runs."""
+    """Return the runs with at most `most` successful attacks, drawn by seed over suites and pipelines.
+
+    All other runs are kept.
+    """
     found = [*runs]
     attacks = [place for place, run in enumerate(found) if settled(run) == "succeeded"]
     left = set(attacks) - set(Random(_SEED).sample(attacks, min(most, len(attacks))))

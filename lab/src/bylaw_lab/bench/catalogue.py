@@ -42,7 +42,7 @@ _FORMATS: dict[ParameterKind, str] = {
     "text": "text",
     "name": "name",
 }
-"""How an argument's schema states its kind, if name and type do not."""
+"""How an argument's schema states its kind, if the name and the type do not show it."""
 
 
 class SaidArgument(Struct, frozen=True):

@@ -33,7 +33,7 @@ class Held(Struct, frozen=True):
 
 
 class Defence(Protocol):
-    """Decides every call of a run, or those at some steps, each from the events before it."""
+    """Decides every call of a run, or only the calls at `steps`. Each call is decided from the events before it."""
 
     def __call__(self, run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]: ...
 
@@ -160,7 +160,7 @@ def deny_after_content(pack: Pack) -> Defence:
 
 
 def only_the_users_words(pack: Pack) -> Defence:
-    """Allow a write only if every value is the user's own word. Texts composed by the agent are ignored."""
+    """Allow a write only if every value occurs in the user's own words. Texts composed by the agent are ignored."""
     tools = pack.schema.tools
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from bylaw.facts.evidence import wilson
 
 Outcome = Literal["succeeded", "resisted", "good", "poor", "goal_alone", "broken_off"]
-"""The outcome of a run: an attack that succeeded or was resisted, or a run without attack that did its task or did not.
-Runs whose user asks for the injected goal, and runs that ended in an error, are not counted.
+"""The outcome of a run: an attack that succeeded or was resisted, or a run without an attack that completed its task or
+did not. Runs whose user asks for the injected goal, and runs that ended in an error, are not counted.
 """
 
 
@@ -26,7 +26,7 @@ class Miss(Struct, frozen=True):
 
 
 class Tally:
-    """Counts of one defence over the runs of one suite, or of all."""
+    """Counts of one defence over the runs of one suite, or of all suites."""
 
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()

@@ -1,7 +1,7 @@
 """Learns rule weights from labelled trajectories, and measures the curve of `eps` and the calibration of probabilities.
 
-A policy contributes two numbers per trajectory: that it denied an act, and that it left one undecided. Each has its own
-weight, so that a rule which is often undecided without cause gets little weight.
+A policy contributes two numbers per trajectory: whether it denied a call or message, and whether it left one undecided.
+Each has its own weight, so that a rule which is often undecided without cause gets little weight.
 """
 
 import math
@@ -14,7 +14,9 @@ from bylaw.rule.learning import LabelledAct, Learned, learn, z
 from bylaw_lab.bench.shieldagent import Found, Said, count
 
 GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
-"""Values of `eps`, from the most lenient to the strictest that still allows anything under prohibitions."""
+"""Values of `eps`, from the most lenient to the strictest value under which rules that only prohibit still allow
+anything.
+"""
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 ROUNDS = 50
 
@@ -61,7 +63,10 @@ class Weighed:
         self._line = _fit_line([(self._sum(each), each.sample.is_safe) for each in taught])
 
     def say(self, found: Sequence[Found], *, eps: float | None = None) -> list[Said]:
-        """Return its answers on trajectories. It names the rules whose weight speaks against a trajectory."""
+        """Return the guardrail's answers on trajectories.
+
+        It names the rules whose weight speaks against a trajectory.
+        """
         floor = self.learned.eps if eps is None else eps
         said: list[Said] = []
         for each in found:
@@ -103,7 +108,7 @@ class Weighed:
         return Calibration(bins, round(brier, 4), round(error, 4))
 
     def light(self) -> list[str]:
-        """Return the rules whose learned weight is too low to flag a trajectory alone."""
+        """Return the rules whose learned weight is too low to flag a trajectory by itself."""
         floor = self.learned.eps - 1e-9
         return [name for name, weight in self.learned.weights.items() if math.tanh(-weight / 2) >= floor]
 
@@ -126,7 +131,7 @@ class Weighed:
 
 
 def _fit_line(points: Sequence[tuple[float, bool]]) -> tuple[float, float]:
-    """Return slope and shift of a logistic line, by Newton's method with a small penalty."""
+    """Return the slope and the shift of a logistic curve, fitted by Newton's method with a small penalty."""
     slope, shift = 1.0, 0.0
     for _ in range(ROUNDS):
         gradient = [1e-3 * slope, 1e-3 * shift]

@@ -1,4 +1,6 @@
-"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripts, two of which fail half of the time."""
+"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripts for agents, two of which fail half of the
+time.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -32,7 +34,7 @@ class ClinicDesk:
 
 
 class Scripted:
-    """Plays the clinic's tasks by a script. A script may use information that a model does not have."""
+    """Plays the clinic's tasks by a script. A script may use information that a model would not have."""
 
     def __init__(self, script: Script) -> None:
         turns: dict[Script, Callable[[Episode], str]] = {"careful": self._careful, "comply": comply, "refuse": refuse}
@@ -57,7 +59,7 @@ class Scripted:
 
 
 def comply(episode: Episode) -> str:
-    """Does whatever the caller requests, after stating it and asking for a yes."""
+    """Makes every change that the caller requests, after stating it and asking for a yes."""
     task = task_of(episode)
     want = task.errands[place_of(episode)].want
     last = episode.messages[-1]

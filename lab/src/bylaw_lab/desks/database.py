@@ -174,7 +174,7 @@ class Database:
         return self.last
 
     def _state(self) -> dict[str, Any]:
-        """Return the state that must not change, or that may change only as a task says."""
+        """Return the part of the state that may change only as a task says."""
         return {
             "rows": [self.rows(f"SELECT * FROM {table} ORDER BY 1") for table in ("sales.orders", "sales.customers")],
             "structure": self.rows(

@@ -34,7 +34,7 @@ SLACK = 60.0
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
-    """Return, by theorem, why the allowed call at this place is not permitted; empty if it is."""
+    """Return, by theorem, why the allowed call at this place is not permitted; empty if the call is permitted."""
     allowed = events[at]
     assert isinstance(allowed, Allowed)
     before = events[:at]
@@ -78,7 +78,7 @@ def _may_change_fee(event: True_, to: str) -> bool:
 
 
 def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
-    """Whether the model, asked after all other events, answered yes for this exact call."""
+    """Whether the model was asked after all other events and answered yes for this exact call."""
     for event in reversed(before):
         if isinstance(event, ModelAnswered):
             if event.call == allowed.call:
@@ -89,7 +89,7 @@ def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
 
 
 def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> str:
-    """Check that some yes of the user permits the call. Returns the last candidate's reason."""
+    """Check that some yes of the user permits the call. If none does, return why the last one does not."""
     fee = _fee(before, allowed) if allowed.shows_fee else ""
     if allowed.shows_fee and not fee:
         return _UNKNOWN_FEE
@@ -125,7 +125,7 @@ def _agent_before(before: Sequence[True_], place: int) -> Said | None:
 
 
 def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -> bool:
-    """Whether the user pressed yes here on a card for this exact call and fee."""
+    """Whether the user pressed yes at this place on a card for this exact call and fee."""
     press = before[place]
     if not isinstance(press, Pressed) or not press.yes or press.call != allowed.call:
         return False
@@ -134,7 +134,7 @@ def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -
 
 
 def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
-    """Return why a yes to this exact call does not permit it; empty if it does."""
+    """Return why the user's yes to this exact call does not permit it; empty if it does."""
     yes = before[place]
     assert isinstance(yes, Said | Pressed)
     if yes.principal != allowed.principal:
@@ -191,7 +191,7 @@ def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":
-        # Thanks belong to the answer directly before.
+        # Thanks refer to the answer directly before them.
         earlier = (each for each in reversed(before[yes:at]) if isinstance(each, Said) and each.by != "other")
         return next((each.by == "user" for each in earlier if each.meaning != "thanks"), True)
     return _is_answer(before, at)

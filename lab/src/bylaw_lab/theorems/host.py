@@ -136,7 +136,7 @@ class Host:
             self.session.result(content, id=id, **told)
 
     def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """The call was made, and its result was lost."""
+        """Record that the call was made and its result was lost."""
 
     def press(self, card: str, yes: bool, at: float | None = None, after: int | None = None) -> bool:
         """Report a button press. Return whether the shield accepted it."""
@@ -157,14 +157,14 @@ class HistoryHost(Host):
         super().__init__(*given, **more)
         self.history: list[Wire] = []
         self._known = 0
-        """How many leading messages were passed before. Only these messages may come back changed."""
+        """The number of leading messages that were passed before. Only these messages may come back changed."""
         self._has_retold = False
         """Whether this session received a history that continues known messages without changes."""
 
     def _told(self) -> list[Wire]:
         known, news = self.history[: self._known], self.history[self._known :]
         self._known = len(self.history)
-        # Before that, a changed history may be new messages from a host that reports nothing else.
+        # Before the session has received such a history, a changed history could be taken for new messages.
         told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
         if _cuts_between_equals(known, told, news):
             # Without message ids, repeated words directly after the cut are ambiguous.
@@ -183,7 +183,7 @@ class HistoryHost(Host):
         return told
 
     def vouch(self, principal: str) -> bool:
-        # Earlier words belong to the earlier speaker.
+        # Earlier messages belong to the earlier principal.
         self.session.messages(self._told())
         return super().vouch(principal)
 
@@ -200,7 +200,7 @@ class HistoryHost(Host):
     def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
         told = self._told()
         if self.rng.random() < 0.1:
-            # A request that was sent twice.
+            # The host sends the same request twice.
             self.session.messages(told)
         if self.rng.random() < 0.3:
             # The message with the call is passed too.
@@ -262,7 +262,7 @@ class StatelessHost(HistoryHost):
 class CardsHost(StatelessHost):
     """Keeps the history itself, and reports a signed-in user's presses to the conversation that showed the card.
 
-    It keeps everything since the first card.
+    The history has everything since the first card.
     """
 
     may_press = True
@@ -297,8 +297,8 @@ class CardsHost(StatelessHost):
 
 
 class ChatsHost(StatelessHost):
-    """Keeps the histories of several chats of different principals, and switches between them. Each has its own
-    words.
+    """Keeps the histories of several chats of different principals, and switches between them. Each chat has words of
+    its own.
     """
 
     def __init__(self, *given: Any, **more: Any) -> None:
@@ -335,7 +335,7 @@ def _is_said(message: Wire) -> bool:
 
 
 def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) -> bool:
-    """Whether the words directly before the cut are repeated directly after it, or no words are kept."""
+    """Whether the words directly before the cut are repeated directly after it, or whether the cut leaves no words."""
     said = [each for each in known if _is_said(each)]
     kept = [each for each in said if any(each is other for other in told)]
     new = [each for each in news if _is_said(each)]
@@ -346,7 +346,7 @@ def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) 
 
 
 def trim(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Keep the end."""
+    """Keep only the end of the history."""
     return told[rng.randrange(len(told)) :] if told else told
 
 

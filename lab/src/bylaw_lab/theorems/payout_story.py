@@ -1,4 +1,4 @@
-"""Payouts that need everything together: a fresh record, the user's yes, room under a limit, and no stop.
+"""Payouts that need a fresh record, the user's yes, room under a limit, and no stop at the same time.
 
 Several workers and inner agents make them.
 """

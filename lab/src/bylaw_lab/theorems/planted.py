@@ -1,4 +1,4 @@
-"""Bugs planted in copies of the shield. Under each, the search must reject a call."""
+"""Bugs planted in copies of the shield. With each of them, the search must reject a call."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ class Bug(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether the search found a bug, with its first lines about it."""
+    """Whether the search found a bug, with the first lines of its report."""
 
     bug: Bug
     is_found: bool

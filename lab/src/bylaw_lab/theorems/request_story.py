@@ -41,8 +41,8 @@ def request_pack() -> Pack:
 
 
 def read_request(text: str) -> Allowance:
-    """Return a good reader's understanding: quoted text requests nothing, and a withdrawal cancels everything before
-    it.
+    """Return how a good reader understands a message: quoted text requests nothing, and a withdrawal cancels everything
+    before it.
     """
     hidden = _QUOTE.sub(lambda found: " " * len(found[0]), text)
     begin = hidden.rfind(_WITHDRAWN) + 1
@@ -115,7 +115,7 @@ def _asks(story: Story) -> list[Wanted]:
 
 
 def _call_like(rng: Random, asked: Wanted) -> Wanted:
-    """Return the requested payment, the same with another spelling, date or note, or another payment."""
+    """Return the requested payment, the same payment with another spelling, date or note, or another payment."""
     given = dict(asked.arguments)
     way = rng.random()
     if way < 0.1:

@@ -16,7 +16,7 @@ from bylaw_lab.theorems.transcript import line
 from bylaw_lab.theorems.truth import Allowed, Issued, Said, True_
 
 _LOG_TURNOVER = 500
-"""After this many conversations, the in-memory log starts again."""
+"""The number of conversations after which a new in-memory log is used."""
 
 
 class Rejected(Struct):
@@ -40,7 +40,10 @@ class Report(Struct):
 
 
 def check_conversations(seeds: Iterable[str], stop_after: int = 0, story: str = "") -> Report:
-    """Play the conversations of these seeds. Stop after `stop_after` rejections, if not 0. Play one `story`, or any."""
+    """Play the conversations of these seeds.
+
+    Stop after `stop_after` rejections, if not 0. Play only one `story` if given.
+    """
     logging.disable(logging.CRITICAL)
     report = Report()
     memory: Log | None = None

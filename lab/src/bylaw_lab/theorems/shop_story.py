@@ -84,7 +84,7 @@ class Shop(Story):
         self._wanted = self._name_here(wanted.arguments["order_id"])
 
     def _name_here(self, order: str) -> str:
-        """Return an order as the agent knows it in this chat."""
+        """Return an order as the agent has seen it in this chat."""
         return f"{self.host.chat} {order}".strip()
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:

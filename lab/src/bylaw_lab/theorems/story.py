@@ -43,7 +43,7 @@ class Wanted(Struct):
 
 
 class Shown(NamedTuple):
-    """A card as the user first saw it."""
+    """A card that the user has seen, with the circumstances in which it was first shown."""
 
     card: Any
     call: CallKey
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
     """The number of true events before it."""
     at: float
     position: int
-    """The shield's count of messages then."""
+    """The shield's count of messages at that time."""
 
 
 class Story:
@@ -203,7 +203,7 @@ class Story:
             self.events.append(Ran(wanted.key, "may have run", self.host.principal))
 
     def press(self, card: Any, call: CallKey, yes: bool) -> None:
-        """Let the user press a button, and report this immediately."""
+        """Let the user press a button on a card, and report this immediately."""
         given: tuple[float | None, int | None] = (None, None)
         if self.chance(0.3):
             given = (self.now, self.host.position)
@@ -211,7 +211,7 @@ class Story:
             self.events.append(Pressed(card.id, call, yes, self.now, len(self.events), self.host.principal))
 
     def press_late(self, shown: Shown, yes: bool) -> None:
-        """Report now that the user pressed a button when they first saw the card, with true or wrong data."""
+        """Report now that the user pressed a button when they first saw the card. The reported data may be wrong."""
         future, beyond = self.now + 9.0, shown.position + 1000
         given = self.rng.choice(
             (
@@ -229,7 +229,7 @@ class Story:
             self.events.append(Pressed(shown.card.id, shown.call, yes, shown.at, place, self.host.principal))
 
     def person(self, yes: bool) -> None:
-        """Let a reviewer answer one of the calls that wait or have waited."""
+        """Let a reviewer answer a request for approval, which may already have been answered."""
         log = self.host.log
         if log is None or not self.approvals:
             return

@@ -84,7 +84,7 @@ class Allowed(Struct, frozen=True):
     theorems: tuple[str, ...]
     principal: str = ""
     has_times: bool = True
-    """Whether the host told the shield the times of messages."""
+    """Whether the host reported the times of messages to the shield."""
     facts: str = ""
     """The facts that the agent had seen, if a reviewer was asked about them."""
     fresh_for: float = 0.0

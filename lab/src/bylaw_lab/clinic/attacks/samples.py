@@ -1,4 +1,4 @@
-"""Samples by seed: an instruction, a trajectory that keeps the rules, and one by a poisoned agent."""
+"""Samples by seed: an instruction, a trajectory that keeps the rules, and a trajectory of a poisoned agent."""
 
 import random
 from collections.abc import Iterator
@@ -51,8 +51,9 @@ class Sample(Struct, frozen=True):
 
 
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
-    """Return a number of instructions for each category and source, each with its safe and its unsafe trajectory.
-    `rules` has the policies' texts.
+    """Return a safe and an unsafe trajectory for each of this number of instructions, per category and source.
+
+    `rules` contains the texts of the policies.
     """
     found: list[Sample] = []
     for category in CATEGORIES:
@@ -122,8 +123,8 @@ def _scenario(place: Clinic, rng: random.Random, part: Part, scheme: Scheme) -> 
 def _furnished(
     place: Clinic, rng: random.Random, scenario: Scenario, scheme: Scheme
 ) -> tuple[Scenario, dict[str, str]]:
-    """Return the scenario with a second patient and a second slot in its records, and the values of the scheme's
-    words.
+    """Return the scenario with a second patient and a second slot in its records, and the values for the names in the
+    scheme's texts.
     """
     errand = next((each for each in scenario.errands if each.right and each.right.tool in scheme.errand), None)
     given = (errand.right or errand.want).arguments if errand is not None else {}

@@ -30,11 +30,11 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
     note: str
     """The note in the records if the environment is poisoned."""
     at: Moment
-    """The careful agent's act before which the scheme strikes."""
+    """The step of the careful agent before which the scheme strikes."""
     errand: list[str] = []
     """Tools for the caller's request."""
     against: list[str] = []
-    """Instead of `errand`: policies, one of which refuses the caller's request."""
+    """Policies to use instead of `errand`. One of them refuses the caller's request."""
     calls: Calls = []
     times: int = 1
     """How often the calls are made."""
@@ -57,7 +57,7 @@ class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the agents of a part speak. They all propose changes in the pack's sentences."""
+    """How the agents of one part of the data speak. They all propose changes in the pack's sentences."""
 
     question: str
     report: list[str]
@@ -77,7 +77,7 @@ def schemes() -> tuple[Scheme, ...]:
 
 @cache
 def words(part: Part) -> Words:
-    """Return how the agents of a part speak."""
+    """Return how the agents of one part of the data speak."""
     return msgspec.convert(_read("words.yaml")[part], Words)
 
 

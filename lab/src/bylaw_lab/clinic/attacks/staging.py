@@ -78,7 +78,7 @@ class Staging:
         self.scene.close()
 
     def take(self, act: Act, *, says: str = "") -> bool:
-        """Do the careful agent's act. Return whether the caller is still there."""
+        """Carry out the careful agent's next step. Return whether the caller is still there."""
         if act.call is not None:
             self.agent.answered(self.call(*act.call))
             return True
@@ -112,7 +112,7 @@ class Staging:
             self.say(proposal)
 
     def is_due(self, act: Act) -> bool:
-        """Whether the scheme is due now: before the right act, for a suitable errand."""
+        """Whether the scheme is due now: before the right step, in a suitable errand."""
         scheme = self.scheme
         if scheme is None or self.has_struck or act.kind != scheme.at:
             return False
@@ -122,7 +122,10 @@ class Staging:
         return errand.right is not None and errand.right.tool in scheme.errand
 
     def strike(self, act: Act) -> str:
-        """Run the scheme if it is due now. Return `as it was` if the act still has to be carried out."""
+        """Run the scheme if it is due now.
+
+        Return `as it was` if the careful agent's step still has to be carried out.
+        """
         scheme = self.scheme
         if scheme is None or not self.is_due(act):
             return "as it was"
@@ -159,7 +162,7 @@ class Staging:
         return "as it was"
 
     def propose_and_do(self, want: Want) -> str:
-        """Make the caller agree to a forbidden change, and do it."""
+        """Get the caller's agreement to a forbidden change, and make the change."""
         proposal = self.proposed(want)
         self.say(proposal)
         self.ask_aside(proposal)

@@ -8,8 +8,8 @@ from bylaw_lab.clinic.simulator.generate import simulate, write
 
 
 def main() -> int:
-    """With a folder, write the files there. Otherwise, print the table of cells. The exit status is 1 if a quota is
-    missed.
+    """Write the files to the given folder or, without a folder, print the table of cells. Return the exit status: 1 if
+    a quota is missed.
     """
     parser = argparse.ArgumentParser(prog="python -m bylaw_lab.clinic.simulator", description=main.__doc__)
     parser.add_argument("folder", nargs="?", help="where to write logs, truth, labels and database")

@@ -31,7 +31,7 @@ TOLD_BY_ARGUMENTS = {
 
 
 class Mess(Struct, frozen=True):
-    """Recording errors as shares of calls. Ids are reused in the whole conversation or never."""
+    """Recording errors as shares of calls. Call ids are reused in the whole conversation or not at all."""
 
     lost: float = 0.0
     glitch: float = 0.0

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class Refused(Exception):
-    """The system refuses. The text is the tool's result."""
+    """The system refuses a call. The text becomes the tool's result."""
 
 
 class Desk:

@@ -222,9 +222,11 @@ DEEDS = {
     "update_proxy": "change the proxy listing of {person_id} for patient {patient_id} to {scopes} until {valid_until}",
     "change_membership": "change membership {membership_id} of patient {patient_id} to {new_tier}",
 }
-"""Descriptions of changes, as the handbook's tools have them."""
+"""Descriptions of changes, as in the handbook's tools."""
 OWED = {"waive_invoice": ("Invoice", "invoice_id", "amount")}
-"""Amounts mentioned with a change besides its arguments: an entity, the argument with its key, and a field."""
+"""Amounts to mention with a change in addition to its arguments: an entity, the argument with the entity's key, and a
+field.
+"""
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
 DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.", "That went through.")
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
@@ -281,7 +283,7 @@ def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
 
 
 def request(rng: random.Random, want: Want) -> str:
-    """Return a request in words, with the ids that the caller has."""
+    """Return a request in words, with the ids that the caller knows."""
     words = in_words(rng, want)
     if "reason" in want.arguments:
         words["why"] = rng.choice(WHY[want.arguments["reason"]])
@@ -330,8 +332,8 @@ def ordinal(day: int) -> str:
 
 
 def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
-    """Return a want as the agent states it before acting: with every value except the reason, and with what the agent
-    has read.
+    """Return a change as the agent states it before making it: with every value except the reason, and with what the
+    agent has read.
     """
     words = {name: spoken(value) for name, value in want.arguments.items()}
     told = DEEDS[want.tool].format(**words)

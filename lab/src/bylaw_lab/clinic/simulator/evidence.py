@@ -45,7 +45,7 @@ class Source(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A fact that one result showed: made by the call at `made`, delivered at `delivered`."""
+    """A fact that one result showed. `made` is the step of the call, `delivered` the step of the result."""
 
     fact: Fact
     value: Any
@@ -129,9 +129,9 @@ class History:
         return not write.refused or write.answered is None or write.answered > step
 
     def hindsight(self, step: int) -> Source:
-        """Return what was seen at `step`, and what later results show of facts that no write from `step` on changes.
+        """Return what was seen at `step`, and the facts in later results that no write from `step` on changes.
 
-        A refused pending write has changed nothing. It is unknown when an accepted one took effect.
+        A refused pending write has changed nothing. For an accepted pending write, it is unknown when it took effect.
         """
         start = self.turn_start(step)
         seen = amid(self.before_turn(step), [write for write in self.pending(step) if not write.refused])
@@ -194,7 +194,7 @@ def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
 
 
 def amid(source: Source, pending: Sequence[Write]) -> Source:
-    """Return what is known during pending writes, each of which may or may not take effect, in order."""
+    """Return what is known while these writes are pending. Each write may or may not take effect, in order."""
     values = dict(source.values)
     either = dict(source.either)
     for fact in {fact for write in pending for fact in write.alters} & (values.keys() | either.keys()):
@@ -208,7 +208,7 @@ def amid(source: Source, pending: Sequence[Write]) -> Source:
 
 
 def outcomes(olds: Sequence[Any], fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
-    """Return every value that a fact may have after some of these writes; None if one allows any value."""
+    """Return every value that a fact may have after some of these writes; None if one of them allows any value."""
     possible = list(olds)
     for write in writes:
         new = write.alters[fact]

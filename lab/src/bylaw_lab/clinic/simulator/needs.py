@@ -31,7 +31,10 @@ LISTS: dict[str, tuple[str, str]] = {
 """Tools that list a patient's records with some fields."""
 
 Change = Callable[[Mapping[str, Any], Any], Any]
-"""Takes a write's arguments and a field's old value; returns the new value. Both are as policies compare them."""
+"""Takes a write's arguments and a field's old value; returns the new value.
+
+Both values are in the form that policies compare.
+"""
 UNTOLD = None
 """Used instead of a change if the arguments do not determine the new value."""
 Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]

@@ -18,7 +18,7 @@ from bylaw_lab.clinic.simulator.verdict import run
 from bylaw_lab.clinic.simulator.wants import Want
 
 ROUNDS = 9
-"""The maximum rounds of reading for one want."""
+"""The maximum number of rounds in which an agent reads records for one want."""
 
 
 class Play:

@@ -13,15 +13,15 @@ from bylaw_lab.clinic.simulator.truth import POLICIES
 from bylaw_lab.clinic.simulator.wants import Clinic, Want, correct, propose
 
 UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_contact")
-"""Writes that change facts of other policies without showing this."""
+"""Writes that silently change facts of other policies."""
 
 
 FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehealth-location", "controlled-prescriber"]
-"""The policies that tasks are about: every policy, and again those that rarely decide a task."""
+"""The policies that tasks are about. Policies that rarely decide a task are listed twice."""
 
 
 class Task(Struct, frozen=True):
-    """A caller's wants in order, and the corrected ones that should be done."""
+    """A caller's wants in order, with the corrected changes that should be made."""
 
     id: str
     patient_id: str
@@ -72,7 +72,7 @@ def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
 
 
 def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
-    """Return a second request that depends on the change made by the first; empty if none is found."""
+    """Return a second request that depends on the change that the first one makes; empty if none is found."""
     if refused(clinic.desk.call(first.tool, first.arguments)):
         clinic.desk.reset()
         return []

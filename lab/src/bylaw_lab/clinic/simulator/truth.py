@@ -1,7 +1,7 @@
 """Every policy of the handbook in plain Python, slow and obvious. The guards are tested against this.
 
-Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. A
-function looks in the clause's order, so that the facts it reads are those that the clause needs.
+Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. Each
+function reads facts in the order of the clause, so that it reads only the facts that the clause needs.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ class Policy(NamedTuple):
     tools: tuple[str, ...]
     permits: Permits
     asks: tuple[str, ...]
-    """The facts for which the policy may need to ask the caller."""
+    """The facts that an agent may need to ask the caller for, under this policy."""
 
 
 POLICIES: dict[str, Policy] = {}

@@ -42,7 +42,7 @@ TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Lack(Struct, frozen=True):
-    """A fact that strict counts as missing, and why."""
+    """A fact that counts as missing under the strict criterion, and the reason."""
 
     entity: str
     key: tuple[str, ...] | None
@@ -57,11 +57,11 @@ class PolicyTruth(Struct, frozen=True):
     strict: dict[str, Verdict]
     determined: dict[str, Verdict]
     missing: dict[str, tuple[Lack, ...]]
-    """The facts that strict counts as missing, by world mode."""
+    """By world mode: the facts that count as missing under the strict criterion."""
 
 
 class CallTruth(Struct, frozen=True):
-    """The truth about one write."""
+    """The ground truth about one write."""
 
     step: int
     tool: str
@@ -72,7 +72,7 @@ class CallTruth(Struct, frozen=True):
 
 
 class Truth(Struct, frozen=True):
-    """The truth about every write of one conversation."""
+    """The ground truth about every write of one conversation."""
 
     trajectory: str
     calls: tuple[CallTruth, ...]
@@ -155,7 +155,10 @@ CENT = Decimal("0.01")
 
 
 def stand_ins(fact: Fact, arguments: dict[str, Any], known: Sequence[Any]) -> Sequence[Any]:
-    """Return values of a fact that represent all possible ones. An id may be any known one, or another."""
+    """Return values that represent all possible values of a fact.
+
+    For an id, these are the known ids and one unknown id.
+    """
     entity, _, field = fact
     column = tables()[entity].columns[field]
     match column.type:
@@ -188,7 +191,7 @@ def amounts_near(amount: str) -> tuple[Decimal, ...]:
 
 
 class Judged(NamedTuple):
-    """One criterion in one world under one completion."""
+    """The result of one criterion in one world, for one completion."""
 
     verdict: Verdict
     world: Half
@@ -271,8 +274,8 @@ class Judgement:
                 return "open"
 
     def lacking(self, mode: Mode, policy: Policy, way: dict[str, Any], world: PolicyRun) -> tuple[Fact, ...]:
-        """Return the facts that strict misses: all on the world's path or, if no world run succeeds, the first
-        unknown.
+        """Return the facts that count as missing under the strict criterion: all facts on the world's path or, if no
+        run on the world succeeds, the first unknown fact.
         """
         path: Sequence[Fact] | None = None
         if mode == "snapshot":
@@ -297,8 +300,10 @@ class Judgement:
         return tuple(Lack(entity, key, field, self.reason((entity, key, field))) for entity, key, field in facts)
 
     def reason(self, fact: Fact) -> Reason:
-        """Return `pending` or `stale` for a fact once seen, by the last write; `claimed` if the user stated it;
-        otherwise never seen.
+        """Return why a fact is missing.
+
+        A fact that was seen once is `pending` if a pending write changes it, otherwise `stale`. A fact that was never
+        seen is `claimed` if the user stated it.
         """
         if fact in self.seen.ever:
             return "pending" if fact in self.seen.pending else "stale"

@@ -33,7 +33,7 @@ class Want(Struct, frozen=True):
 
 
 class Clinic:
-    """The world with an index of each patient's records, and a store of wants."""
+    """The clinic's database with an index of each patient's records, and a store of possible wants."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection

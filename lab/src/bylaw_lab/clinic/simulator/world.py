@@ -85,9 +85,9 @@ class Population(NamedTuple):
     first: Sequence[str] = FIRST
     last: Sequence[str] = LAST
     shelf: int = 0
-    """The range of record numbers. Shelf 1 continues after shelf 0."""
+    """Selects the range of record numbers. The numbers of shelf 1 continue after those of shelf 0."""
     keeps: Callable[[Any], bool] | None = None
-    """Whether a day, time or amount may be used; None allows all."""
+    """Whether a day, time or amount may be used. None means that all may be used."""
 
 
 EVERYBODY = Population()

@@ -39,7 +39,7 @@ PROPOSALS = (
 
 
 class LostError(Exception):
-    """No policy forbids a wrong change, because another write has altered its facts."""
+    """Raised if no policy forbids a wrong change any more, because another write has altered the facts."""
 
 
 class Slot(NamedTuple):
@@ -58,7 +58,7 @@ class Act(Struct, frozen=True):
     call: Read | None = None
     text: str = ""
     slots: tuple[Slot, ...] = ()
-    """What the text must say."""
+    """Requirements on the text."""
     write: Want | None = None
     """The change to which this turn leads, made or refused in the end."""
     refused: bool = False
@@ -174,7 +174,7 @@ class Careful:
             self.found = True
 
     def read(self, fact: Fact) -> Any:
-        """Return what it knows of a fact."""
+        """Return the agent's knowledge of a fact."""
         if fact in self.knows:
             return self.knows[fact]
         if (*fact[:2], "exists") in self.knows:

@@ -21,7 +21,10 @@ MORE_SHELVES = 5
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
-    """Whether a day, time or amount may occur in a part's records. Each value belongs to exactly one part."""
+    """Whether a day, time or amount may occur in a part's records.
+
+    Each value belongs to exactly one part of the task set.
+    """
     low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10)}[part]
     return lambda value: low <= crc32(str(value).encode()) % 10 < high
 

@@ -58,13 +58,15 @@ class Errand(Struct, frozen=True):
     right: Want | None
     """The call to make; None if it should be refused."""
     against: str
-    """The policy that refuses the call, or sets another amount than the caller named; empty if none does."""
+    """The policy that refuses the call, or that sets a different amount from the one the caller named; empty if there
+    is none.
+    """
     location: str
     """The caller's answer about their location."""
     why: str
     """The caller's answer about the reason."""
     push: str
-    """The caller's reply to a refusal before giving in; empty for one who gives in immediately."""
+    """The caller's reply to a refusal before giving in; empty if the caller gives in immediately."""
 
 
 class Scenario(Struct, frozen=True):
@@ -72,7 +74,7 @@ class Scenario(Struct, frozen=True):
 
     id: str
     twin: str
-    """The scenario that differs in one fact, so that another act is right."""
+    """The scenario that differs in one fact, so that a different call or refusal is right."""
     part: Part
     patient_id: str
     greeting: str
@@ -86,7 +88,7 @@ class Scenario(Struct, frozen=True):
     flip: tuple[str, Key, str]
     """The fact in which the twins differ."""
     novel: bool
-    """Whether its errands combine groups of policies that training never combines."""
+    """Whether the scenario's errands combine groups of policies that training never combines."""
     pack: str = "clinic"
 
     @property
@@ -118,7 +120,7 @@ class Scenario(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True):
-    """How a conversation ended, by the simulator's truth alone."""
+    """How a conversation ended, judged only by the simulator's ground truth."""
 
     database: bool
     """Whether the records are right."""

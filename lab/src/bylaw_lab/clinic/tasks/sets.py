@@ -1,4 +1,4 @@
-"""The task sets: which policies tasks are about, which are combined, and the size of each part."""
+"""The task sets: the policies that tasks are about, the policies that they combine, and the size of each part."""
 
 import gzip
 import hashlib
@@ -45,7 +45,7 @@ SIZES: dict[Part, tuple[int, int, int]] = {
     "test": (110, 40, 100),
     "rl": (60, 30, 0),
 }
-"""The number of twin pairs: with one errand, with two, and with two of newly combined groups."""
+"""The number of twin pairs with one errand, with two errands, and with two errands of newly combined groups."""
 SEEDS: dict[Part, tuple[int, ...]] = {
     "training": TRAINING_SEEDS,
     "development": (21,),
@@ -159,7 +159,7 @@ def draw(
 
 
 def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, novel: bool) -> Twins | None:
-    """Return a second want of the same patient whose group may be combined with the first's."""
+    """Return a second want of the same patient, from a group that may be combined with the group of the first want."""
     own = group_of(twins.focus)
     allowed = [name for name in GROUPS if ({own, name} in NOVEL) == novel]
     if not allowed:

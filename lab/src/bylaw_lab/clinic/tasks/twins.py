@@ -1,4 +1,4 @@
-"""Twins: the same request on two databases that differ in one fact, so that different acts are right."""
+"""Twins: the same request on two databases that differ in one fact, so that different calls or refusals are right."""
 
 import random
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -37,11 +37,13 @@ class Right(NamedTuple):
 
     call: Want | None
     against: str
-    """The policy that refuses the call, or sets another amount than the caller named; empty if none does."""
+    """The policy that refuses the call, or that sets a different amount from the one the caller named; empty if there
+    is none.
+    """
 
 
 class Twins(NamedTuple):
-    """A want, and the changed fact that changes what is right."""
+    """A want, and the fact that has to change so that a different answer is right."""
 
     want: Want
     flip: Flip
@@ -74,7 +76,7 @@ def right_for(clinic: Clinic, want: Want) -> Right | None:
 
 
 def rights(clinic: Clinic, wants: Sequence[Want], flip: Flip | None) -> list[Right] | None:
-    """Return what is right for wants in order; None if this is unclear or the system would refuse."""
+    """Return the right answers to wants in order; None if one is unclear or if the system would refuse a call."""
     found: list[Right] = []
     with flipped(clinic, flip):
         for want in wants:
@@ -96,7 +98,10 @@ def find(
     patient: str = "",
     tries: int = TRIES,
 ) -> Twins | None:
-    """Return a want decided by `focus`: with one changed fact, only that policy forbids it. None if not found."""
+    """Return a want decided by `focus`: with one changed fact, only that policy forbids it.
+
+    None if there is no such want.
+    """
     policy = POLICIES[focus]
     for _ in range(tries):
         want = propose(clinic, rng, rng.choice(policy.tools), patient or rng.choice(clinic.patients))
