@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.observation import NOTHING, PathError, PathScope, compile_each, compile_path
+from bylaw.facts.observation import NOTHING, ItemPath, PathError, PathScope, compile_path
 
 ITEM = {
     "a": 1,
@@ -65,17 +65,17 @@ def test_a_path_leads_where_the_table_says(path: str, wanted: Any) -> None:
 def test_a_path_into_something_else_leads_nowhere(item: Any) -> None:
     assert compile_path("$.a.b[0]")(PathScope(item, item, {})) is NOTHING
     assert compile_path("$.a")(PathScope(item, item, {})) is NOTHING
-    assert list(compile_each("$.a[*]")(PathScope(item, item, {}))) == []
+    assert list(ItemPath("$.a[*]")(PathScope(item, item, {}))) == []
 
 
 def test_iterating_an_object_binds_its_names() -> None:
     scope = PathScope({"R1": {"x": 1}, "R2": {"x": 2}}, None, {})
-    assert list(compile_each("$.*")(scope)) == [({"x": 1}, "R1"), ({"x": 2}, "R2")]
+    assert list(ItemPath("$.*")(scope)) == [({"x": 1}, "R1"), ({"x": 2}, "R2")]
 
 
 def test_iterating_one_thing_gives_that_thing() -> None:
-    assert list(compile_each("$.b")(SCOPE)) == [(ITEM["b"], "K1")]
-    assert list(compile_each("$.nothing")(SCOPE)) == []
+    assert list(ItemPath("$.b")(SCOPE)) == [(ITEM["b"], "K1")]
+    assert list(ItemPath("$.nothing")(SCOPE)) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ BUGS = (
         "value.astimezone(zone or UTC)", "value.astimezone(UTC)",
         "engine/test_timezone.py"),
     Bug("durations are what clocks show", "guard/operation.py",
-        "return self.instant(one) - self.instant(other)", "return one - other",
+        "*(self.instant(each) if each.__class__ is datetime else each for each in (one, other))", "one, other",
         "engine/test_timezone.py"),
     Bug("only the first path is looked at", "guard/evaluate.py",
         "len(outcomes) == 1 and _turn(run.decisions, run.position)",

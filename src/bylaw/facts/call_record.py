@@ -20,7 +20,7 @@ from bylaw.facts.value import alike, is_same, key_of, loose, names_several
 from bylaw.policy.pattern import compile_pattern
 from bylaw.policy.tool import Effect, Tool
 from bylaw.trace.event import Call, Result, tells_refusal
-from bylaw.trace.recorded_value import Contradicted
+from bylaw.trace.recorded_value import Contradicted, values_inside
 
 _STATUSES = "|".join(f"{status} {re.escape(status.phrase)}" for status in HTTPStatus if status >= 400)
 _ERROR_NAME = r"\w*(?:errors?|exception|failed|failure|time(?:d ?)?-?out)\b"
@@ -433,11 +433,7 @@ def is_readable(call: Call, tool: Tool | None) -> bool:
 
 
 def has_gap(value: Any) -> bool:
-    if isinstance(value, str):
-        return _MASK.search(value) is not None
-    if isinstance(value, Mapping):
-        return any(map(has_gap, cast("Mapping[str, Any]", value).values()))
-    return isinstance(value, list | tuple) and any(map(has_gap, cast("Sequence[Any]", value)))
+    return any(isinstance(part, str) and _MASK.search(part) is not None for part in values_inside(value))
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
-from bylaw.facts.observation import NOTHING, PathScope, Sighting, compile_each, sightings, thing_at
+from bylaw.facts.observation import NOTHING, ItemPath, PathScope, Sighting, sightings, thing_at
 from bylaw.facts.schema import Schema, Stored
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord, agrees
@@ -74,7 +74,7 @@ class _Placed:
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
-            if held and not compile_each(held)(PathScope(data, data, {})):
+            if held and not ItemPath(held)(PathScope(data, data, {})):
                 name = stored.observation.entity.name
                 raise WorldError(f"`{held}`, the location of `{name}`, does not exist", place=self._place)
         for scope in stored.scopes(data):

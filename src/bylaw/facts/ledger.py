@@ -69,26 +69,19 @@ def _compile(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[str, ...]:
-    return tuple(_listed(kind, claims, value))
-
-
-def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[str]:
-    """Yield the patterns that state the value. Words in a pattern must match whole words."""
+    """Return the patterns that state the value. Words in a pattern must match whole words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
-    for claimed, phrases in claims:
-        if claimed == name:
-            yield from map(re.escape, phrases)
+    phrases = tuple(re.escape(each) for claimed, said in claims if claimed == name for each in said)
     match kind:
         case "string" | "enum":
-            if len(name) > 1:
-                loose = r"[\s_-]+".join(re.escape(part) for part in _GAPS.split(name) if part)
-                yield rf"(?<!\w){loose}(?!\w)"
+            loose = r"[\s_-]+".join(re.escape(part) for part in _GAPS.split(name) if part)
+            return (*phrases, rf"(?<!\w){loose}(?!\w)") if len(name) > 1 else phrases
         case "money" | "number":
-            yield _amount(value)
+            return (*phrases, _amount(value))
         case "date":
-            yield from _dates(value)
+            return (*phrases, *_dates(value))
         case _:
-            return
+            return phrases
 
 
 def _amount(value: Any) -> str:

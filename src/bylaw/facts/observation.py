@@ -106,45 +106,30 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
     return [value for value, _ in _walk(held, steps[first:])]
 
 
-def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
-    """Compile a path to a function that returns every item and, if the container is an object, the name of the item."""
-    root, steps = _parse(text)
-    start = _START[root]
-    return lambda scope: _walk([(start(scope), scope.key)], steps)
+class ItemPath:
+    """A path to items. If the container is an object, each item comes with its name."""
 
+    def __init__(self, text: str) -> None:
+        root, self._steps = _parse(text)
+        self._start = _START[root]
 
-def first_name(text: str) -> str | None:
-    """Return the first field of a result or row that a path enters; None if the path starts elsewhere."""
-    root, steps = _parse(text)
-    name = next((step for step in steps if step is not None), None)
-    return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
+    def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
+        return _walk([(self._start(scope), scope.key)], self._steps)
 
-
-def compile_misfit(text: str) -> Callable[[PathScope], bool]:
-    """Compile a test for values whose structure does not fit a path with `*`."""
-    root, steps = _parse(text)
-    start = _START[root]
-
-    def is_misfit(scope: PathScope) -> bool:
-        found = [start(scope)]
-        for step in steps:
+    def is_misfit(self, scope: PathScope) -> bool:
+        """Whether a value on the path has another structure."""
+        found: list[tuple[Any, Any]] = [(self._start(scope), NOTHING)]
+        for step in self._steps:
             wanted = list if step is None or isinstance(step, int) else dict
-            if any(value is not None and not isinstance(value, wanted) for value in found):
+            if any(value is not None and not isinstance(value, wanted) for value, _ in found):
                 return True
-            found = [value for value, _ in _walk([(value, NOTHING) for value in found], [step])]
+            found = _walk(found, [step])
         return False
 
-    return is_misfit
-
-
-def compile_emptiness(text: str) -> Callable[[PathScope], bool]:
-    """Compile a test for values in which a path with `*` leads only to empty lists or objects."""
-    root, steps = _parse(text)
-    start = _START[root]
-
-    def is_empty(scope: PathScope) -> bool:
-        found: list[tuple[Any, Any]] = [(start(scope), scope.key)]
-        for step in steps:
+    def is_empty(self, scope: PathScope) -> bool:
+        """Whether the path leads only to empty lists or objects, which is an answer."""
+        found: list[tuple[Any, Any]] = [(self._start(scope), scope.key)]
+        for step in self._steps:
             following = _walk(found, [step])
             wanted = list if step is None else dict
             if step in (None, "*") and not following and any(isinstance(value, wanted) for value, _ in found):
@@ -152,7 +137,12 @@ def compile_emptiness(text: str) -> Callable[[PathScope], bool]:
             found = following
         return False
 
-    return is_empty
+
+def first_name(text: str) -> str | None:
+    """Return the first field of a result or row that a path enters; None if the path starts elsewhere."""
+    root, steps = _parse(text)
+    name = next((step for step in steps if step is not None), None)
+    return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
 
 
 _Step = str | int | None
@@ -226,8 +216,6 @@ class Observation(Struct, frozen=True):
     """Whether the record is complete, so that a missing field has its default value."""
     reads: frozenset[str] = frozenset()
     """The fields of a result that the paths read."""
-    is_empty: Callable[[PathScope], bool] | None = None
-    """Whether `each` leads only to empty lists, which counts as an answer."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -377,7 +365,7 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
         says_none = any(each.absent is not None and each.absent.search(text) for each in observations)
         return None if says_none or not text.strip() else "not_readable"
     scope = PathScope(value, value, args)
-    if any(each.is_empty is not None and each.is_empty(scope) for each in observations):
+    if any(isinstance(each.each, ItemPath) and each.each.is_empty(scope) for each in observations):
         return None
     return "not_mapped" if _holds_something(value) else None
 
@@ -395,13 +383,11 @@ class Change(Struct, frozen=True):
     """Fields that an accepted write makes stale."""
 
     entity: str
-    each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
+    each: ItemPath | None
     key: tuple[tuple[Getter, ...], ...] | None
     """The key. None, meaning all entities of the kind, if the arguments do not name an entity."""
     fields: frozenset[str] | None
     """The fields. None means all, including existence."""
-    misfit: Callable[[PathScope], bool] | None = None
-    """Whether `each` finds a value of another structure, in which case the arguments do not name the entities."""
     by_result: bool = False
     """Whether the result names the entities. Until it arrives, the change applies to all of the kind."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
@@ -419,7 +405,7 @@ class Change(Struct, frozen=True):
     ) -> Iterator[Key | None]:
         """Yield the keys of the changed entities; None means all entities of the kind."""
         whole = PathScope(args, result, args)
-        if self.key is None or (self.misfit is not None and self.misfit(whole)):
+        if self.key is None or (self.each is not None and self.each.is_misfit(whole)):
             yield None
             return
         items = [(args, NOTHING)] if self.each is None else self.each(whole)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from bylaw.facts.entity import UNDECLARED, UNSEEN, Entity, Fact, FactSource, Field, Key, ReadTool
-from bylaw.facts.observation import NOTHING, Change, Finder, Getter, Observation, PathScope, compile_each
+from bylaw.facts.observation import NOTHING, Change, Finder, Getter, ItemPath, Observation, PathScope
 from bylaw.facts.value import amount_in, coerce, key_of, names_several, shared_currency
 from bylaw.policy.tool import Tool
 
@@ -51,7 +51,7 @@ class WorldChange(Struct, frozen=True):
     """How an accepted write changes one entity."""
 
     entity: str
-    each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
+    each: ItemPath | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
     """For each field, an operation (`is`, `plus`, `minus`, `append`, `extend`, `remove`, `remove by`) and a value."""
@@ -202,13 +202,13 @@ class Stored(Struct, frozen=True):
         if not self.of:
             yield from (PathScope(item, data, {}, name) for item, name in _items(self.each, whole))
             return
-        for outer, above in compile_each(self.of)(whole):
+        for outer, above in ItemPath(self.of)(whole):
             inside = PathScope(outer, data, {}, above)
             yield from (PathScope(item, data, outer, name) for item, name in _items(self.each, inside))
 
 
 def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-    return compile_each(each)(scope) if each else [(scope.item, scope.key)]
+    return ItemPath(each)(scope) if each else [(scope.item, scope.key)]
 
 
 class ShownResults(Protocol):

@@ -12,13 +12,11 @@ from bylaw.facts.observation import (
     NOTHING,
     Change,
     Getter,
+    ItemPath,
     Observation,
     PageObservations,
     PathError,
     PathScope,
-    compile_each,
-    compile_emptiness,
-    compile_misfit,
     compile_path,
     first_name,
 )
@@ -79,12 +77,12 @@ class PathReader:
             self.fault(error.message, *at, hint=error.hint)
             return lambda scope: None
 
-    def each(self, path: Any, at: YamlPath) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
+    def each(self, path: Any, at: YamlPath) -> ItemPath | None:
         """Compile a path with stars. The compiled path yields items with their keys."""
         if path is None:
             return None
         try:
-            return compile_each(str(path))
+            return ItemPath(str(path))
         except PathError as error:
             self.fault(error.message, *at, hint=error.hint)
             return None
@@ -261,8 +259,7 @@ class ChangeReader:
         at: YamlPath,
     ) -> Change:
         each = self._paths.each(body.each, at)
-        misfit = compile_misfit(str(body.each)) if each is not None else None
-        return Change(entity.name, each, key, fields, misfit, _is_by_result(body), self._when(body, at))
+        return Change(entity.name, each, key, fields, _is_by_result(body), self._when(body, at))
 
     def _when(self, body: WrittenChange | WrittenEffect, at: YamlPath) -> Expression | None:
         return self._paths.expression(body.when, at) if body.when is not None else None
@@ -589,10 +586,9 @@ class SchemaReader:
             return None
         for name in body.fields.keys() - entity.fields.keys():
             self._paths.no_field(entity, name, *at)
-        each = self._paths.each(body.each, at)
         return Observation(
             entity,
-            each,
+            self._paths.each(body.each, at),
             self._paths.key(entity, body.key, at),
             {name: self._paths.value(path, at) for name, path in body.fields.items()},
             body.only,
@@ -601,7 +597,6 @@ class SchemaReader:
             self._paths.pattern(body.absent, at) if body.absent is not None else None,
             self._is_whole(entity, tool, str(body.each or "")),
             _names_read(body),
-            compile_emptiness(str(body.each)) if each is not None else None,
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:

@@ -459,8 +459,6 @@ class HindsightFacts:
         self._ledger = ledger
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
-        self._there: dict[tuple[str, Key], Any] = {}
-        """The results of `_is_there` by entity. Cached, because guards read several fields of one entity."""
         self._seen = SeenFacts(ledger, at, context)
         """Facts that no database has: what was said and shown before the call, not what was confirmed later."""
 
@@ -478,11 +476,7 @@ class HindsightFacts:
         thing = self._ledger.thing(entity.name, key)
         if thing is None:
             return UNSEEN
-        asked = (entity.name, key)
-        if asked in self._there:
-            there = self._there[asked]
-        else:
-            there = self._there[asked] = self._is_there(thing, entity, key)
+        there = self._is_there(thing, entity, key)
         if there is None:
             return UNSEEN
         if field.name == "exists":

@@ -8,10 +8,10 @@ small enough to run in full. Single expressions in YAML (conditions of rules, ef
 import ast
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ from bylaw.errors import GuardError
 from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.observation import NOTHING
 from bylaw.facts.schema import Computed
-from bylaw.facts.unknown import Stuck, Unknown
+from bylaw.facts.unknown import Stuck, gathered
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS, PERMIT, Vocabulary
 from bylaw.guard.operation import Absent, Failure, admit
@@ -27,6 +27,7 @@ from bylaw.guard.parse import Guard, parse_text, size_fault
 from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, GuardRun, Hushed, Split, no_such
 from bylaw.guard.scope import Scope, Spec
 from bylaw.guard.statement import LazyFunction, Statements
+from bylaw.trace.recorded_value import values_inside
 
 _GUARDS = os.path.dirname(__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -363,24 +364,11 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
         if is_ours(error):
             raise
         fault = reason_of(error)
-    for unknown in _unknown_parts(value):
-        lacking.update(unknown.needs)
+    lacking.update(gathered(values_inside(value)))
     # A value from one of several possible paths is not known.
     lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
     run.close()
     return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)
-
-
-def _unknown_parts(value: Any) -> Iterator[Unknown]:
-    """Yield the unknown values inside a value, at any depth."""
-    pending = [value]
-    for part in pending:
-        if isinstance(part, Unknown):
-            yield part
-        elif isinstance(part, list | tuple):
-            pending += cast("Sequence[Any]", part)
-        elif isinstance(part, dict):
-            pending += cast("dict[str, Any]", part).values()
 
 
 def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> Guard:

@@ -365,18 +365,7 @@ class Operations:
             return derive(name, (first, second), "duration")
         return fail(f"cannot {name.replace('_', ' ')} {name_of(one)} and {name_of(other)}")
 
-    def add(self, one: Any, other: Any) -> Any:
-        if one.__class__ is datetime and other.__class__ is timedelta:
-            return self.on_clocks(self.instant(one) + other)
-        return self.arithmetic("add", one, other)
-
-    def subtract(self, one: Any, other: Any) -> Any:
-        if one.__class__ is datetime and other.__class__ is timedelta:
-            return self.on_clocks(self.instant(one) - other)
-        if one.__class__ is datetime and other.__class__ is datetime:
-            return self.instant(one) - self.instant(other)
-        return self.arithmetic("subtract", one, other)
-
+    add, subtract = _arithmetic("add"), _arithmetic("subtract")
     multiply, divide = _arithmetic("multiply"), _arithmetic("divide")
     divide_floor, remainder = _arithmetic("divide_floor"), _arithmetic("remainder")
 

@@ -12,7 +12,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any, Final, cast
@@ -91,17 +91,19 @@ def merged(one: Any, other: Any) -> Any:
     return either(one, other)
 
 
-def holds_contradiction(value: Any) -> bool:
-    """Whether a list or record contains contradictory values."""
+def values_inside(value: Any) -> list[Any]:
+    """Return a value and all values inside it, at any depth, without the names of fields."""
     parts: list[Any] = [value]
     for part in parts:
-        if part.__class__ is dict:
-            parts += part.values()
-        elif part.__class__ is list or part.__class__ is tuple:
-            parts += part
-        elif part.__class__ is Contradicted:
-            return True
-    return False
+        if isinstance(part, Mapping):
+            parts += cast("Mapping[str, Any]", part).values()
+        elif isinstance(part, list | tuple):
+            parts += cast("Sequence[Any]", part)
+    return parts
+
+
+def holds_contradiction(value: Any) -> bool:
+    return any(part.__class__ is Contradicted for part in values_inside(value))
 
 
 NOT_CAPTURED = "arguments were not captured"
