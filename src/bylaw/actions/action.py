@@ -38,6 +38,9 @@ class ReadTerms(Struct, frozen=True):
     without_options: tuple[str, ...] = ()
     root: str = ""
     inside: bool | None = None
+    ordinary: bool | None = None
+    """Whether every file whose contents are read is named and has an ordinary name. False fits reads only."""
+    ordinary_names: tuple[str, ...] = ()
     fresh: bool = False
     commands: tuple[Pattern, ...] = ()
     privileged: bool | None = None

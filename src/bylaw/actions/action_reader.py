@@ -25,12 +25,23 @@ from bylaw.policy.yaml import Located, Scalar, read_record
 from bylaw.text.host import is_host, names_host
 
 _OF_SHELL = frozenset(
-    ("program", "commands", "operands", "options", "without_options", "root", "inside", "fresh", "privileged")
+    (
+        "program",
+        "commands",
+        "operands",
+        "options",
+        "without_options",
+        "root",
+        "inside",
+        "ordinary",
+        "fresh",
+        "privileged",
+    )
 )
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
     "shell": ("shell", _OF_SHELL),
-    "path": ("path", frozenset(("root", "inside"))),
+    "path": ("path", frozenset(("root", "inside", "ordinary"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
 """For each value of `reads`: the kind of action and its conditions."""
@@ -87,7 +98,7 @@ def action_tools(
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
     """Return the actions of a file whose tools were read."""
     file, source, _ = read_record(source, ToolsFile)
-    reader = _Reader(source, tools)
+    reader = _Reader(source, tools, tuple(map(str, file.ordinary)))
     actions = [
         reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools
     ]
@@ -112,8 +123,9 @@ def default_pages() -> PageTerms:
 class _Reader:
     """Reads actions and collects every error."""
 
-    def __init__(self, source: Located, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, source: Located, tools: Mapping[str, Tool], ordinary: tuple[str, ...] = ()) -> None:
         self._source = source
+        self._ordinary = ordinary
         self._tools = {name: tool for name, tool in tools.items() if not tool.of}
         self.faults: list[BylawError] = []
 
@@ -205,6 +217,8 @@ class _Reader:
         self._must_take(str(body.argument), of, *at, "argument")
         if body.root == "" and (how == "path" or body.inside is not None):
             self._fault("the root folder of the path is missing", *at, hint="add `root`")
+        if body.ordinary is not None and not self._ordinary:
+            self._fault("there are no ordinary files", *at, "ordinary", hint="list their names: `ordinary: ['*.py']`")
 
         def patterns(name: str, texts: Sequence[Scalar]) -> tuple[Pattern, ...]:
             return tuple(found for text in texts if (found := self._pattern(text, *at, name)) is not None)
@@ -222,6 +236,8 @@ class _Reader:
             tuple(map(str, body.without_options)),
             str(body.root),
             body.inside,
+            body.ordinary,
+            self._ordinary,
             body.fresh,
             patterns("commands", [f"^(?:{each})$" for each in body.commands]),
             body.privileged,

@@ -6,6 +6,7 @@ call's own arguments, read by a suitable reader, or the page shown last.
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import unquote_plus
@@ -473,7 +474,24 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
         return False
     if terms.without_options and command.may_have_option(*terms.without_options):
         return False
+    if terms.ordinary is not None and not _is_as_ordinary(terms, command):
+        return False
     return terms.inside is None or _is_inside(terms.root, part) is terms.inside
+
+
+def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:
+    """Whether the files whose contents the command shows or copies are as the action says."""
+    from bylaw.reading.shell_contents import shown_files
+
+    shown = shown_files(command)
+    is_ordinary = shown is not None and all(_is_ordinary(each, terms) for each in shown)
+    return is_ordinary if terms.ordinary else not is_ordinary and not command.writes
+
+
+def _is_ordinary(path: str, terms: ReadTerms) -> bool:
+    """Whether a file, or all files of a pattern, have an ordinary name."""
+    name = path.rpartition("/")[2]
+    return any(fnmatchcase(name, each) for each in terms.ordinary_names)
 
 
 def _is_spelled(command: Any, terms: ReadTerms) -> bool:
@@ -516,8 +534,6 @@ def _of_command(part: Part, field: str) -> Any:
             return paths_of(part)
         case "words":
             return [word.text for word in command.words]
-        case "globs":
-            return [word.text for word in (*command.words, *command.files_read) if word.kind == "glob"]
         case "files_written" | "files_read":
             words = getattr(command, field)
             return [word.text for word in words] if all(word.is_exact for word in words) else None
@@ -543,7 +559,10 @@ def _place(terms: ReadTerms, path: str) -> Any:
 
 
 def _fits_path(terms: ReadTerms, part: Part, action: Action) -> bool:
-    return terms.inside is None or _place(terms, part.value).is_inside is terms.inside
+    place = _place(terms, part.value)
+    if terms.ordinary is not None and _is_ordinary(place.path, terms) is not terms.ordinary:
+        return False
+    return terms.inside is None or place.is_inside is terms.inside
 
 
 def _fits_url(terms: ReadTerms, part: Part, action: Action) -> bool:

@@ -117,6 +117,8 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     root: Scalar = ""
     """The folder to which paths are relative."""
     inside: bool | None = None
+    ordinary: bool | None = None
+    """Whether every file whose contents the call reads is named and has an ordinary name."""
     fresh: bool = False
     """Whether each call has a new shell that starts in `root`."""
     privileged: bool | None = None
@@ -197,6 +199,8 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """For a tool with actions: the answer to a call without a declared action."""
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
+    ordinary: list[Scalar] = []
+    """Patterns for the names of files with ordinary contents, such as `*.py`."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""

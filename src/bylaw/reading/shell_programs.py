@@ -34,6 +34,14 @@ VERSIONS = _list("versions")
 FIND = _list("find")
 GIT = _list("git")
 GIT_OPTIONS = _list("git_options")
+GIT_SHOWS_NOTHING = _list("git_shows_nothing")
+GIT_LISTS = _list("git_lists")
+GIT_PLAIN = _list("git_plain")
+SHOWS_NOTHING = _list("shows_nothing")
+PLAIN_VALUES = _list("plain_values")
+SHOWS: dict[str, str] = {
+    name: letters for each in _KNOWN["shows"].items() for letters, names in [each] for name in names.split()
+}
 GIT_LETTERS = frozenset(_KNOWN["git_letters"])
 GIT_KEYS = _list("git_keys")
 _PLAIN_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
@@ -41,7 +49,7 @@ _OF_ZSH = frozenset(_KNOWN["of_zsh"].split())
 _ACTS = re.compile("|".join((*sorted(_OF_ZSH), ".*_proxy", "npm_config_.*")))
 _SPECIAL = re.compile("|".join(_KNOWN["special"].split()))
 _PLAIN_VALUE = re.compile(r"[\w.,:;=@+*/-]*")
-_ALIASES = {
+ALIASES = {
     "gsort": "sort",
     "ggrep": "grep",
     "gfind": "find",
@@ -68,7 +76,7 @@ def only_reads(command: "Command") -> bool:
 
 def has_known_words(command: "Command") -> bool:
     """Whether the program is known to only read with these words."""
-    program = _ALIASES.get(command.program, command.program)
+    program = ALIASES.get(command.program, command.program)
     if program in ("test", "["):
         return _is_test(command)
     if program == "cd" or program in ANY_WORDS:

@@ -7,7 +7,7 @@ def commands_stay(call: leave_by_command, facts):
     return permit()
 
 
-def files_stay(call: write_path | write_elsewhere | move_from | move_from_elsewhere | move_to | move_elsewhere, facts):
+def files_stay(call: write_path | edit_path | write_elsewhere | move_from | move_from_elsewhere | move_to | move_elsewhere, facts):
     """Nothing outside the project folder is changed."""
     if call.tool in {"write_elsewhere", "move_from_elsewhere", "move_elsewhere"}:
         return deny(f"{call.path} is outside of the project")
@@ -19,7 +19,7 @@ def own_rights(call: use_other_rights | leave_by_command | change_files | change
     return deny("it would run as another user") if call.tool == "use_other_rights" else permit()
 
 
-def git_files(call: write_path | move_to | move_from | change_files | change_files_otherwise | delete | git | git_otherwise | build | run_otherwise, facts):
+def git_files(call: write_path | edit_path | move_to | move_from | change_files | change_files_otherwise | delete | git | git_otherwise | build | run_otherwise, facts):
     """Git runs with the settings of the project: no option before its command changes them, and the agent edits no file of `.git`."""
     named = [get(call, "path", "")]
     for path in get(call, "paths", named):
