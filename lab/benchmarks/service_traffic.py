@@ -184,12 +184,12 @@ class Service:
         return int(re.search(rb"bylaw_log_commits_total (\d+)", page)[1])  # type: ignore[index]
 
     def workers(self) -> list[int]:
-        """Return its worker processes; empty if there is only one process."""
+        """Return the service's worker processes; empty if it has only one process."""
         pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def cpu(self) -> float:
-        """Return the CPU seconds of all its processes."""
+        """Return the CPU seconds of all processes of the service."""
         return sum(map(cpu_of, (self.process.pid, *self.workers())))
 
     @property
@@ -228,12 +228,12 @@ class Fleet:
 
     @property
     def ports(self) -> list[int]:
-        """Return their ports."""
+        """Return the ports of the services."""
         return [each.port for each in self.services]
 
     @property
     def is_up(self) -> bool:
-        """Whether all of them still run."""
+        """Whether all services still run."""
         return all(each.is_up for each in self.services)
 
     async def ready(self) -> None:
@@ -248,7 +248,7 @@ class Fleet:
         return sum(each.cpu() for each in self.services)
 
     def fell_one(self) -> bool:
-        """Kill one of them. The others continue."""
+        """Kill one service. The others continue."""
         self.services[0].stop(signal.SIGKILL)
         return True
 

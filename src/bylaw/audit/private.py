@@ -207,7 +207,7 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     read: set[str] = set()
     for (label, value, name, _), _ in found:
         if value.__class__ is str:
-            # Most values are shown many times.
+            # Most values are shown many times; read each of them only once.
             if value in read:
                 continue
             read.add(value)
@@ -301,7 +301,7 @@ class Scrub:
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
             if value.__class__ is str and value in labels:
-                # Most values are shown many times.
+                # Most values are shown many times; cover each of them only once.
                 continue
             for leaf, under in leaves(value, name):
                 text = normalize("NFC", _spelled(leaf).strip())

@@ -258,7 +258,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
     request = approval.request
     shown = clean(approval.id, 400)
     if shown != approval.id or " " in shown:
-        # A conversation's name could imitate another approval.
+        # Quoted, because the name of a conversation could imitate another approval.
         shown = json.dumps(shown)
     console.print(Text(shown, style="bold") + Text(f"  {_status(approval, now)}"), soft_wrap=True)
     if request.for_person:

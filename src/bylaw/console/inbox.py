@@ -48,7 +48,7 @@ class Card(Struct, frozen=True):
     """The decision's message for reviewers."""
     questions: list[str]
     arguments: list[tuple[str, str, str]]
-    """Each argument's name, shortened value, and whole value if it was shortened."""
+    """For each argument: its name, its shortened value, and its whole value if it was shortened."""
     customer: list[tuple[str, str]]
     first: str
     said: list[tuple[str, str]]
@@ -56,7 +56,7 @@ class Card(Struct, frozen=True):
     looked_up: list[tuple[str, str]]
     missing: list[str]
     sentences: list[tuple[str, str, str]]
-    """Each objection: policy, sentence and reason."""
+    """For each objection: policy, sentence and reason."""
     left: float | None
 
 

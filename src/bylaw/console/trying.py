@@ -372,7 +372,7 @@ def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, C
 
 
 def _with_only(pack: Pack, policy: str) -> Pack:
-    """Return the pack with one policy's check only. Checks are independent."""
+    """Return the pack with the check of only one policy. Checks are independent of each other."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
     book = replace(pack.book, rules=rules)

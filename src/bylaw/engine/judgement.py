@@ -28,11 +28,11 @@ class SeenSource(FactSource, Protocol):
     """The facts the agent had seen, with the time of each."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return all requested facts, or None if the request was for more than facts."""
+        """Return the facts that guards have asked for, or None if guards have also asked for something else."""
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """All requested facts with their answers."""
+        """The facts that guards have asked for, with the answers."""
         ...
 
     def objections(self) -> Sequence[str]:
@@ -55,12 +55,12 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return all requested facts, or None if the request was for more than facts."""
+        """Return the facts that guards have asked for, or None if guards have also asked for something else."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """All requested facts with their answers."""
+        """The facts that guards have asked for, with the answers."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:

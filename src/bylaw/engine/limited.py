@@ -30,7 +30,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     """Hash of the person for whom the call counts, or None if the person is unknown."""
     time: float | None
     is_sure: bool
-    """Whether it certainly ran."""
+    """Whether the call certainly ran."""
     is_approved: bool
     """Whether a person approved it."""
     file: str

@@ -93,7 +93,7 @@ class ShieldHooks(RunHooks):
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by inner agent and id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """Each agent's protected copy, with the parts from which the copy was created, by the agent's identity."""
+        """By the identity of each agent: its protected copy, and the parts from which the copy was created."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
         """Names of tools whose calls the SDK may hold for approval."""

@@ -56,7 +56,7 @@ TURNS: dict[str, Find] = {
     "with_text": lambda act: act.text_in_turn,
     "without_call": lambda act: act.without_call,
 }
-"""Predicates about an act's turn so far. The turn's end settles `without_call`."""
+"""Predicates about the turn of a call or message so far. `without_call` is known only when the turn ends."""
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):

@@ -193,7 +193,7 @@ class ReadyRules:
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """Rules that depend on the number of calls in a turn."""
         self.bits: dict[tuple[Any, ...], int] = {}
-        """Cached results of `told` by kind of act."""
+        """Cached results of `told` by kind of call or message."""
         self.weighings: dict[Hashable, Assessment] = {}
         """Cached assessments of a call, by rule states and predicate values."""
         self._all, self._eps = rules.every, rules.eps

@@ -208,7 +208,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with the index of its entry. A text is a quote; `at` names several by
+    """Yield each cited sentence with the index of its entry. A text is a quote; `at` names several sentences by
     `line:sentence`.
     """
     for index, span in enumerate(given):

@@ -149,7 +149,7 @@ class Decision(Struct, frozen=True):
     agent sees the results and makes the call again.
     """
     evidence: tuple[Ground, ...] = ()
-    """Each policy's answer based on what the agent had seen, if `grounds` use further facts."""
+    """Each policy's answer based only on what the agent had seen. Set if `grounds` use further facts."""
     is_over: bool = False
     """For a repeated request: whether the allowed call has returned a result in the meantime. If it has, a write is not
     allowed again.

@@ -185,7 +185,7 @@ class Shield:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """A copied agent keeps the same shield and log."""
+        """Return this shield, so that a copied agent keeps its shield and log."""
         return self
 
     def __reduce__(self) -> Any:

@@ -44,7 +44,7 @@ class Said(Struct, frozen=True):
     sample: Sample
     is_flagged: bool
     named: frozenset[str] = frozenset()
-    """The rules that it reports as broken."""
+    """The rules that the guardrail reports as broken."""
     seconds: float | None = None
 
 

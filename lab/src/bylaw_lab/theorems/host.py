@@ -38,7 +38,7 @@ class Host:
     acting = ""
     """The inner agent that makes the next call; empty for the main agent."""
     may_pause = True
-    """Whether it can interrupt a call and resume it later."""
+    """Whether the host can interrupt a call and resume it later."""
 
     def __init__(self, rng: Random, pack: Pack, log: Log | None, tenant: str, principal: str, **given: Any) -> None:
         self.rng, self.pack, self.log, self.tenant, self.principal, self._given = (

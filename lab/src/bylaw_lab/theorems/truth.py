@@ -40,7 +40,7 @@ class Said(Struct, frozen=True):
     fees: tuple[str, ...] = ()
     """The fee shown with each of these calls, in a pack that shows one."""
     as_card: bool = False
-    """Whether the message shows them as cards."""
+    """Whether the message shows these calls as cards."""
 
     def puts(self, call: CallKey, fee: str) -> bool:
         """Whether the message shows this call with this fee."""

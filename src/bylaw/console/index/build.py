@@ -46,7 +46,7 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The reason's id in addresses, equal in every audit."""
+        """The reason's id in page addresses. It is the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 

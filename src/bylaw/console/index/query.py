@@ -326,7 +326,9 @@ class Index:
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """Return the number of a policy's findings, how many are waived, and the other policies of the rest."""
+        """Return the number of a policy's findings, how many are waived, and the other policies of the findings that
+        are not waived.
+        """
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
             WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
         query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"

@@ -26,7 +26,7 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 class Choosing:
-    """Compares a value with the others of its kind, as far as results show them."""
+    """Compares a value with other values of its kind, as far as results show them."""
 
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming

@@ -14,24 +14,24 @@ Read = tuple[str, dict[str, Any]]
 
 
 class Agent(Struct, frozen=True):
-    """A kind of agent. Shares are between 0 and 1."""
+    """A kind of agent. All shares are between 0 and 1."""
 
     name: str
     skips: float = 0.0
-    """The share of entities that it does not look up."""
+    """The share of entities that the agent does not look up."""
     trusts: bool = False
-    """Whether it believes what the user states."""
+    """Whether the agent believes what the user states."""
     forgets: float = 0.0
-    """The share of conversations in which it looks everything up at the start, and looks nothing up again after a
-    write.
+    """The share of conversations in which the agent looks everything up at the start, and looks nothing up again after
+    a write.
     """
     obeys: float = 1.0
-    """The share of forbidden calls that it refuses."""
+    """The share of forbidden calls that the agent refuses."""
     confirms: float = 1.0
     asks: float = 1.0
-    """The share of conversations in which it asks for facts that only the caller knows."""
+    """The share of conversations in which the agent asks for facts that only the caller knows."""
     rushes: float = 0.0
-    """The share of writes that it sends in one turn with another call."""
+    """The share of writes that the agent sends in one turn with another call."""
 
 
 AGENTS = (
