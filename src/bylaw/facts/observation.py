@@ -431,12 +431,9 @@ class PageObservations:
 
     def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
         """Compile one observation; return None if it names no entity."""
-        entity: Entity | None = self._paths.entities.get(str(body.as_))
+        entity: Entity | None = self._paths.entity(body.as_, body.fields, at)
         if entity is None:
-            self._paths.no_entity(str(body.as_), *at)
             return None
-        for name in body.fields.keys() - entity.fields.keys():
-            self._paths.no_field(entity, name, *at)
         for name in sorted(body.key.keys() ^ set(entity.key)):
             self._paths.fault(f"`key` must locate each key of `{entity.name}` and nothing else: `{name}`", *at)
         takes = {

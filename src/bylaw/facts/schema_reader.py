@@ -167,16 +167,17 @@ class PathReader:
         """Record a reference to a tool that is not declared in tools.yaml."""
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
-    def no_entity(self, entity: str, *at: str | int) -> None:
-        """Record a reference to an entity that is not declared in entities.yaml."""
-        known = meant(entity, self.entities)
-        self.fault(f"`{entity}` is not an entity", *at, hint=known, lacks=f"entity {entity}")
-
-    def no_field(self, entity: Entity, name: str, *at: str | int) -> None:
-        """Record a reference to a field that is not declared in its entity."""
-        known = meant(name, entity.fields)
-        message = f"`{entity.name}` has no field `{name}`"
-        self.fault(message, *at, hint=known, lacks=f"field {entity.name}.{name}")
+    def entity(self, said: Any, fields: Iterable[str], at: YamlPath) -> Entity | None:
+        """Return a declared entity; report an unknown entity, or fields that it lacks."""
+        entity = self.entities.get(str(said))
+        if entity is None:
+            self.fault(f"`{said}` is not an entity", *at, hint=meant(str(said), self.entities), lacks=f"entity {said}")
+            return None
+        for name in fields:
+            if name not in entity.fields:
+                message, lacks = f"`{entity.name}` has no field `{name}`", f"field {entity.name}.{name}"
+                self.fault(message, *at, hint=meant(name, entity.fields), lacks=lacks)
+        return entity
 
     def place(self, *at: str | int) -> str:
         """Return a place in the pack's files."""
@@ -209,13 +210,10 @@ class ChangeReader:
         found: list[Change] = []
         for said in tool.changes:
             body = said if isinstance(said, WrittenChange) else _change(str(said))
-            entity = self._paths.entities.get(str(body.as_))
-            if entity is None:
-                self._paths.no_entity(str(body.as_), *at)
-                continue
             fields = listed_names(body.fields)
-            for name in sorted(set(fields) - {"*", "exists"} - set(entity.fields)):
-                self._paths.no_field(entity, name, *at)
+            entity = self._paths.entity(body.as_, sorted({*fields} - {"*", "exists"}), at)
+            if entity is None:
+                continue
             if body.key is not None:
                 key = self._paths.key(entity, body.key, at)
             else:
@@ -269,15 +267,12 @@ class ChangeReader:
         at = (_section(tool), tool.name, "effects")
         found: list[WorldChange] = []
         for body in tool.effects:
-            entity = self._paths.entities.get(str(body.as_))
+            entity = self._paths.entity(body.as_, body.set, at)
             if entity is None:
-                self._paths.no_entity(str(body.as_), *at)
                 continue
             changes: dict[str, tuple[str, Getter]] = {}
             computed: dict[str, Expression] = {}
             for name, value in body.set.items():
-                if name not in entity.fields:
-                    self._paths.no_field(entity, name, *at)
                 if isinstance(value, dict) and "to" in value:
                     if (expression := self._paths.expression(cast(Any, value)["to"], at)) is not None:
                         computed[name] = expression
@@ -580,12 +575,9 @@ class SchemaReader:
         if body.as_ is None:
             self._paths.fault("an observation needs `as:` with the entity it shows", *at)
             return None
-        entity = self._paths.entities.get(str(body.as_))
+        entity = self._paths.entity(body.as_, body.fields, at)
         if entity is None:
-            self._paths.no_entity(str(body.as_), *at)
             return None
-        for name in body.fields.keys() - entity.fields.keys():
-            self._paths.no_field(entity, name, *at)
         return Observation(
             entity,
             self._paths.each(body.each, at),

@@ -240,7 +240,8 @@ class Calling:
             and first.attr == "tool"
             and self.scope.is_root(first.value, self.scope.call)
         ):
-            return self.done_by(node)
+            self.check_done(node)
+            return self.run("do_done", self.run("tool_name"), self.reading.named(node.keywords))
         if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
             return self.fault(
                 node, "done() takes a tool's name and its arguments", 'write done("tool", argument=value)'
@@ -248,26 +249,18 @@ class Calling:
         if first.value not in self.scope.vocabulary.tools:
             known = self.meant(first.value, self.scope.vocabulary.tools)
             return self.fault(node, f"there is no tool `{first.value}`", known, lacks=f"tool {first.value}")
-        if (declared := self.scope.vocabulary.declared) is not None:
-            arguments = declared.get(first.value, frozenset[str]())
-            for keyword in node.keywords:
-                if keyword.arg not in arguments:
-                    name = str(keyword.arg)
-                    known = self.meant(name, arguments)
-                    message = f"`{first.value}` has no argument `{name}`"
-                    self.fault(node, message, known, lacks=f"argument {first.value}.{name}")
+        self.check_done(node, first.value)
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
-    def done_by(self, node: ast.Call) -> ast.expr:
-        """Translate `done(call.tool, ...)`, which counts earlier calls of the guarded tool."""
-        if (declared := self.scope.vocabulary.declared) is not None:
-            arguments = frozenset[str]().union(*declared.values())
-            for keyword in node.keywords:
-                if keyword.arg not in arguments:
-                    name = str(keyword.arg)
-                    message = f"no tool has the argument `{name}`"
-                    self.fault(node, message, self.meant(name, arguments), lacks=f"argument {name}")
-        return self.run("do_done", self.run("tool_name"), self.reading.named(node.keywords))
+    def check_done(self, node: ast.Call, tool: str = "") -> None:
+        """Report arguments that the tool lacks or, without a tool, that every tool lacks."""
+        declared = self.scope.vocabulary.declared
+        if declared is None:
+            return
+        arguments = declared.get(tool, frozenset[str]()) if tool else frozenset[str]().union(*declared.values())
+        for name in (str(keyword.arg) for keyword in node.keywords if keyword.arg not in arguments):
+            message = f"`{tool}` has no argument `{name}`" if tool else f"no tool has the argument `{name}`"
+            self.fault(node, message, self.meant(name, arguments), lacks=f"argument {tool}{tool and '.'}{name}")
 
     def method(self, node: ast.Call, func: ast.Attribute) -> ast.expr:
         name = func.attr

@@ -235,8 +235,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
         keyed = _group(own, path, reads, ("keyed",))
         if keyed:
             found.append(_habit(own, path, keyed, ("keyed",), "keyed", reads - set(keyed)))
-            found += _beside(own, path, reads - set(keyed))
-            found += _belonging(own, path, reads - set(keyed))
+            found += _further(own, path, reads - set(keyed))
         elif shown := _group(own, path, reads, ("keyed", "shows")):
             found.append(_habit(own, path, shown, ("keyed", "shows"), "shows"))
     found = _merge(found)
@@ -287,24 +286,14 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
     return tuple(chosen) if chosen and hits >= _USUAL * cases else ()
 
 
-def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return other usual look-ups of the same id, such as an account's limits next to the account."""
-    found: list[Habit] = []
-    for name in sorted(reads):
-        hits, cases = _count(own, path, [name], ("keyed",))
-        if cases >= FEWEST and hits >= _USUAL * cases:
-            found.append(_habit(own, path, (name,), ("keyed",), "keyed"))
-    return found
-
-
-def _belonging(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return look-ups of other records that refer to the id, if nearly every call made these."""
-    found: list[Habit] = []
-    for name in sorted(reads):
-        hits, cases = _count(own, path, [name], ("shows",))
-        if wilson(hits, cases)[0] >= _BELONGS:
-            found.append(_habit(own, path, (name,), ("shows",), "belongs"))
-    return found
+def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
+    """Return other usual look-ups of the same id, such as an account's limits, and look-ups of records that only refer
+    to it, if nearly every call made them.
+    """
+    by_id = [_habit(own, path, (name,), ("keyed",), "keyed") for name in sorted(reads)]
+    by_record = [_habit(own, path, (name,), ("shows",), "belongs") for name in sorted(reads)]
+    usual = [each for each in by_id if each.cases >= FEWEST and each.hits >= _USUAL * each.cases]
+    return usual + [each for each in by_record if each.low >= _BELONGS]
 
 
 def _habit(
