@@ -50,6 +50,9 @@ _PLAIN_ARITHMETIC = re.compile(r"\$\(\([0-9 +*/%()<>=!&|^~?:-]*\)\)")
 _EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"]
 )
+_QUOTED = frozenset(["string", "raw_string", "ansi_c_string"])
+_SPLITS = re.compile(r"[<>|&;()]")
+"""Signs that end a command for POSIX shells, which take `[[` for a program, and redirect the output of `[`."""
 
 
 def read_shell(text: str) -> tuple[Command, ...]:
@@ -220,6 +223,10 @@ class _Reader:
             self._stands_alone(bracket) for bracket in (node.children[0], node.children[-1])
         ):
             raise self._fault("a bracket that may not begin or end a test", node)
+        if _SPLITS.search(self._unquoted(node)):
+            raise self._fault(
+                "a test with a sign that some shells take for a redirection or for the end of the command", node
+            )
         operators = words.TESTS | words.NUMBER_TESTS if is_single else words.TESTS
         for each in _walk(node):
             is_operator = each.type == "test_operator" or (
@@ -412,14 +419,18 @@ class _Reader:
         self._substitutions(node)
         return read_word(self._text(node), self._residue(node), expands_outside=outside, expands_inside=inside)
 
-    def _residue(self, node: Any) -> str:
+    def _unquoted(self, node: Any) -> str:
+        """Return the text with a letter for every expansion and every text in quotes."""
+        return self._residue(node, _EXPANSIONS | _QUOTED)
+
+    def _residue(self, node: Any, left_out: frozenset[str] = _EXPANSIONS) -> str:
         """Return the text with a letter for every expansion."""
         parts: list[bytes] = []
         at = node.start_byte
         waiting = [node]
         while waiting:
             here = waiting.pop()
-            if here.type in _EXPANSIONS:
+            if here.type in left_out:
                 parts += [self.source[at : here.start_byte], b"x"]
                 at = here.end_byte
             else:

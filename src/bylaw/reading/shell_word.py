@@ -37,7 +37,7 @@ _EXPANDS = re.compile(r"\$[A-Za-z_0-9{(\[@*#?!$-]")
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-    "\\": "\\", "'": "'", '"': '"', "?": "?",
+    "\\": "\\", '"': '"', "?": "?",
 }  # fmt: skip
 
 
@@ -132,6 +132,8 @@ class _Unquoting:
         found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.written, self.at)
         if found is None:
             raise Unreadable("a quote is never closed")
+        if "\\'" in found[1]:
+            raise Unreadable("a `$'...'` that ends elsewhere for some shells")
         self.parts.append(_ANSI.sub(_ansi_character, found[1]))
         self.at = found.end()
 

@@ -1,5 +1,5 @@
 def untold(call: tell_secret | write_secret | change_files | change_files_otherwise | build | run_otherwise | git | git_otherwise | use_network | write_path | edit_path, facts):
-    """No key or token in a common form, and no password named as one, is written in a command or in a file that is written whole."""
+    """No key or token in a common form is written in a command or in a file that is written whole, and no `password=...` in a command."""
     if call.tool in {"tell_secret", "write_secret"}:
         return deny("it holds a password, key or token")
     return permit()
