@@ -229,6 +229,8 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
     """A deep copy of the context."""
+    if not context:
+        return {}
     try:
         return deepcopy(dict(context))
     except Exception:

@@ -215,7 +215,7 @@ class Service:
 
     async def _decided(self, tenant: str, request: DecideRequest) -> DecideAnswer:
         answer = await self.desk.decide(tenant, request)
-        if self.tracing is not None and self.tracing.is_on:
+        if self.tracing is not None:
             self.tracing.tell(tenant, answer.decisions)
         if self.webhook is not None:
             self.webhook.tell(tenant, answer.decisions)
@@ -361,7 +361,7 @@ class _Post:
         self._role: Role = "approve" if path in (APPROVALS, STOPS) else "decide"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._service.tracing is None or not self._service.tracing.is_on:
+        if self._service.tracing is None:
             await self._respond(scope, receive, send)
             return
         with self._service.tracing.request(self._path, scope["headers"]) as ended:

@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -123,18 +122,20 @@ class Desk:
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
             try:
-                with self._keeping(session):
-                    now = session.shield.clock()
-                    mutations = [event.mutation(now) for event in request.events]
-                    taken = session.take_async(
-                        mutations, calls, named=named(request), agent=request.agent, context=context or {}
-                    )
-                    return session, await taken
+                now = session.shield.clock()
+                mutations = [event.mutation(now) for event in request.events]
+                taken = session.take_async(
+                    mutations, calls, named=named(request), agent=request.agent, context=context or {}
+                )
+                return session, await taken
             except AnotherPrincipal:
                 # The conversation stays with its own principal.
                 self._sessions.pop((tenant, each), None)
                 if each != name:
                     raise
+            except BaseException:
+                self._discard(session)
+                raise
         raise AssertionError("a linked conversation belongs to its own principal")
 
     async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
@@ -145,18 +146,19 @@ class Desk:
             # The person who answers has a separate conversation, whose name the host need not know.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
-        with self._keeping(session):
-            is_yes = request.answer == "yes"
-            answer = session.confirm_async(
+        try:
+            await session.confirm_async(
                 request.card,
-                is_yes,
+                request.answer == "yes",
                 by=request.by,
                 at=request.at,
                 after=request.after,
                 named=named(request),
                 context=context or {},
             )
-            await answer
+        except BaseException:
+            self._discard(session)
+            raise
         # If the host keeps the history, other conversations use the card too. They read the answer from the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
@@ -236,16 +238,11 @@ class Desk:
             self._sessions.popitem(last=False)
         return session
 
-    @contextmanager
-    def _keeping(self, session: LiveSession) -> Generator[None]:
-        """If a request is rejected, discard the conversation that it would have started."""
-        try:
-            yield
-        except BaseException:
-            place = (session.shield.tenant, session.id)
-            if not session.has_begun and self._sessions.get(place) is session:
-                del self._sessions[place]
-            raise
+    def _discard(self, session: LiveSession) -> None:
+        """Discard the conversation that a rejected request would have started."""
+        place = (session.shield.tenant, session.id)
+        if not session.has_begun and self._sessions.get(place) is session:
+            del self._sessions[place]
 
 
 def _home(conversation: str, card: Card | str | None) -> str:

@@ -109,12 +109,9 @@ class Tracing:
     """Creates spans, with a given provider or with the provider of the host."""
 
     def __init__(self, provider: Any = None) -> None:
-        self._is_given = provider is not None
         self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
-
-    @property
-    def is_on(self) -> bool:
-        return self._is_given or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        self.is_on = provider is not None or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        """Whether there is a provider. A host sets its provider before it starts the service."""
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:

@@ -1,6 +1,7 @@
 """The requests and responses of the service. Requests are decoded strictly."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -57,7 +58,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     def mutation(self, now: float) -> Mutation:
         """Return the event as a change to the conversation."""
         at = now if self.time is None else seconds(self.time)
-        said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
+        said = [each for each in (self.user, self.agent, self.result, self.messages) if each is not UNSET]
         if len(said) != 1:
             raise BadRequest("an event has exactly one of `user`, `agent`, `result`, `messages`")
         if isinstance(self.user, str):
@@ -109,9 +110,8 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` is the whole history; combine it only with `tool` and `arguments`")
-        if self.messages is not None and len(self.messages) > MESSAGES:
-            raise BadRequest(f"more than {MESSAGES} messages in one request")
-        _check_size(_contents(self.messages or ()))
+        if self.messages is not None:
+            _check_size((), self.messages)
         if self.tool:
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]
@@ -145,21 +145,16 @@ def _check(
         raise BadRequest("a request with an idempotency key must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:
         raise BadRequest(f"more than {MANY} events or calls in one request")
-    for event in events:
-        messages = event.messages if isinstance(event.messages, list) else ()
-        _check_size([event.user, event.agent, *_contents(messages)])
-    if sum(len(event.messages) for event in events if isinstance(event.messages, list)) > MESSAGES:
+    said = [text for event in events for text in (event.user, event.agent) if isinstance(text, str)]
+    _check_size(said, [each for event in events if isinstance(event.messages, list) for each in event.messages])
+
+
+def _check_size(said: Sequence[str], messages: Sequence[dict[str, Any]]) -> None:
+    """Raise an error if there are too many messages, or if one is too long. Tool results may be longer."""
+    if len(messages) > MESSAGES:
         raise BadRequest(f"more than {MESSAGES} messages in one request")
-
-
-def _contents(messages: Iterable[dict[str, Any]]) -> Iterator[Any]:
-    """Yield the contents of messages. Tool results are left out, because they may be longer."""
-    return (each.get("content") for each in messages if each.get("role") != "tool")
-
-
-def _check_size(said: Iterable[Any]) -> None:
-    """Raise an error if a message is too long."""
-    if any(len(plain_text(content)) > LONGEST for content in said):
+    contents = [plain_text(each.get("content")) for each in messages if each.get("role") != "tool"]
+    if any(len(text) > LONGEST for text in (*said, *contents)):
         raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
 
@@ -385,13 +380,14 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
     """Convert a decision to a response."""
     if not any(map(_speaks, decision.grounds)):
         decision = replace(decision, grounds=())
-    told = {name: getattr(decision, name) for name in _TOLD}
+    told = dict(zip(_TOLD, _told(decision), strict=True))
     sentences = [Sentence(str(each), each.text) for each in decision.sentences]
     return Decided(conversation=conversation, sentences=sentences, pack=pack, **told)
 
 
-_TOLD = frozenset(Decided.__struct_fields__) - {"conversation", "sentences", "pack"}
+_TOLD = tuple(name for name in Decided.__struct_fields__ if name not in ("conversation", "sentences", "pack"))
 """Fields that are copied unchanged from the decision."""
+_told = attrgetter(*_TOLD)
 
 
 def _speaks(ground: Ground) -> bool:

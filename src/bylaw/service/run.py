@@ -284,12 +284,13 @@ class _Ticking(uvicorn.Server):
 
 
 def _tracing() -> Any:
-    """Return tracing with the host's provider; None if OpenTelemetry is not installed."""
+    """Return tracing with the host's provider; None if there is none."""
     try:
         from bylaw.service.metrics import Tracing
     except ImportError:
         return None
-    return Tracing()
+    tracing = Tracing()
+    return tracing if tracing.is_on else None
 
 
 SOON = 5.0

@@ -447,9 +447,14 @@ class Attempt:
             self.note()
             return
         self.add_events()
-        for kind, body, _ in self._bodies:
-            if kind in ("opening", "event"):
-                _refuse_deep(body)
+        try:
+            for kind, body, _ in self._bodies:
+                if kind in ("opening", "event"):
+                    # The entry is slightly deeper than its contents.
+                    refuse_deep(body, DEEPEST + 10)
+        except ValueError as error:
+            hint = "report only the part that matters, or report it as text"
+            raise UsageError(f"the log cannot store this value: it is {error}", hint=hint) from None
         journal, revision = self._journal, self.stops.revision
         found = [
             Draft(journal.tenant, journal.id, kind, body, name, at, revision if kind == "decision" else None)
@@ -479,13 +484,3 @@ def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequ
     made = conversation.session.ledger.calls.get(event.call)
     is_refused = made is not None and made.result is event and made.is_surely_refused()
     return uses[event.call] if is_refused else ()
-
-
-def _refuse_deep(body: bytes) -> None:
-    """Raise an error if a message or a context is nested so deeply that it could not be read back."""
-    try:
-        # The entry is slightly deeper than its contents.
-        refuse_deep(body, DEEPEST + 10)
-    except ValueError as error:
-        hint = "report only the part that matters, or report it as text"
-        raise UsageError(f"the log cannot store this value: it is {error}", hint=hint) from None

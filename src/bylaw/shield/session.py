@@ -166,9 +166,11 @@ class LiveSession:
     def _asking(
         self, tool: str, arguments: Arguments, id: str, *, time: float | None, agent: str = ""
     ) -> WantedDecisions:
+        return WantedDecisions([self._asked_call(tool, arguments, id, time, agent)], by=self._by)
+
+    def _asked_call(self, tool: str, arguments: Arguments, id: str, time: float | None, agent: str = "") -> AskedCall:
         at, by = door.moment(time, self.shield.clock), door.text(agent, "the name of an agent")
-        name, called = door.tool_name(tool), door.text(id, "the id of a call")
-        return WantedDecisions([AskedCall(name, arguments, called, at, by)], by=self._by)
+        return AskedCall(door.tool_name(tool), arguments, door.text(id, "the id of a call"), at, by)
 
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
         """Decide the calls of a turn, each `(tool, arguments)` or `(tool, arguments, id)`.
@@ -194,7 +196,7 @@ class LiveSession:
             # If there is a log, a failed turn leaves no trace.
             with self._lock:
                 door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
-        return [self._asking(tool, given, *(id or [""]), time=time).asked[0] for tool, given, *id in calls]
+        return [self._asked_call(tool, given, id[0] if id else "", time) for tool, given, *id in calls]
 
     async def take_async(
         self,
