@@ -81,7 +81,7 @@ def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
 def experiment(
     title: str, rules: Sequence[str], wrong: int, taught: Sequence[Broken], tested: Sequence[Broken]
 ) -> None:
-    """Train on the first trajectories, with noisy labels, and test on the remaining ones, with clean labels.
+    """Train on the first trajectories, with noisy labels, and test on the remaining trajectories, with clean labels.
 
     A single draw of noise and a single random start say little, especially for the paper's loss. Each is therefore
     repeated for all `SEEDS`.

@@ -35,7 +35,7 @@ class Gate(Struct, frozen=True):
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run. A finding about a refused call never does."""
+        """Whether a finding fails the run. A finding about a refused call never fails it."""
         if finding.kind == "rule":
             named = self._names_limits if finding.is_limit else "rule" in self.verdicts
             return named and self._is_severe(finding.charges[0].severity)

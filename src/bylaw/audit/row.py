@@ -43,8 +43,8 @@ def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """Return the sort key of a finding: executed calls before refused ones, wrong before undecided, then by severity
-    and verdict.
+    """Return the sort key of a finding: executed calls before refused calls, wrong calls before undecided calls, then
+    by severity and verdict.
     """
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
@@ -109,7 +109,7 @@ def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict: all unseen facts or, under `determined`, only the decisive ones."""
+    """Return the missing facts of a verdict: all unseen facts or, under `determined`, only the decisive facts."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 

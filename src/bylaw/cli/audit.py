@@ -413,7 +413,7 @@ def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """Yield the first error of each kind in each file, with the number of similar ones."""
+    """Yield the first error of each kind in each file, with the number of similar errors."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

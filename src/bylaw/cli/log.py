@@ -197,7 +197,7 @@ def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
-    """Write each conversation. An unreadable one is reported and skipped, and the result is then 1."""
+    """Write each conversation. An unreadable conversation is reported and skipped, and the result is then 1."""
     from bylaw.shield.history import read_history
 
     status = 0

@@ -47,7 +47,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole
 
 
 def _headline(counts: dict[str, Any]) -> list[str]:
-    """Return the counts in words: executed calls, then refused ones."""
+    """Return the counts in words: executed calls, then refused calls."""
     told = [f"{_flagged(counts)} in {counted(counts['calls'], 'executed call')}"]
     told[0] += f" of {counted(counts['conversations'], 'conversation')}."
     if counts["broken_rules"]:

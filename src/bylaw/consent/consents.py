@@ -110,7 +110,7 @@ class Consent(Struct, frozen=True):
 
 
 _QUOTED = 50
-"""The maximum number of messages quoted: the latest consecutive ones."""
+"""The maximum number of messages to quote. They are the latest consecutive messages."""
 _RECENT = 4
 """The number of latest exchanges that are searched for a card without a plain answer."""
 _CHANGES = ("write", "unknown")

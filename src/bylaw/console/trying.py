@@ -465,7 +465,7 @@ class Tried(Struct, frozen=True):
 
     faults: list[str] = []
     cases: list[CaseResult] = []
-    """The cases, failing ones first."""
+    """The cases, failing cases first."""
     past: Backtest | None = None
     why_not: str = ""
     """Why the text was not tried on past calls."""

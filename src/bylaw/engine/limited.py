@@ -1,5 +1,5 @@
-"""Applies limits that span conversations to recorded ones, and reports the calls that exceeded a limit and the calls
-that cannot be decided.
+"""Applies limits that span conversations to recorded conversations, and reports the calls that exceeded a limit and the
+calls that cannot be decided.
 
 A live shield counts a call when it writes its decision on the call. This module collects all calls first and compares
 each call with the calls that the log dates earlier. Only calls that certainly ran count against other calls. A call is

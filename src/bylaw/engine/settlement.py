@@ -181,7 +181,7 @@ class NeededFacts:
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
         """Return the look-up to make. This is the entity's own look-up, unless that look-up has failed to show the
-        field and another one may show it.
+        field and another look-up may show it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None

@@ -33,7 +33,7 @@ class KnownMessages(NamedTuple):
     words is undecided.
     """
     is_history: bool = False
-    """Whether known words were repeated."""
+    """Whether the host repeated words that are already known."""
     may_be_old: bool = False
     """Whether new content may be old, because a call that followed the last known words is out of place."""
 

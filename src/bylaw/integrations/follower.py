@@ -436,7 +436,7 @@ class Follower:
                 self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
                 if not captured:
-                    # Other workers may continue the conversation, and this one may never see it again.
+                    # Other workers may continue the conversation, and this worker may never see it again.
                     self.session.flush()
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be logged")

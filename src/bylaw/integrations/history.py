@@ -149,7 +149,7 @@ class Alignment(Struct, frozen=True):
     places: tuple[int | None, ...]
     """For each message: the index of the known message that it repeats, or None for a new message."""
     told: frozenset[int]
-    """The messages to report: new ones that do not merely replace others."""
+    """The messages to report: new messages that do not merely replace known messages."""
     gap: int | None = None
     """The position before which unknown messages may be missing."""
 

@@ -30,7 +30,7 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""The maximum number of consecutive model calls while no requested tool call is allowed."""
+"""The maximum number of consecutive model calls in which no requested tool call is allowed."""
 KEPT = 10_000
 """The maximum number of exchanges kept for insertion into callers' histories."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}

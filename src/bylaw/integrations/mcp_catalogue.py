@@ -28,7 +28,10 @@ INSTRUCTIONS = "(server instructions)"
 MOST = 10_000
 """The maximum number of tools. Further tools of a server are not shown."""
 WAITING = 10
-"""The maximum number of waiting descriptions per tool. Further ones are not kept, but the tool still needs approval."""
+"""The maximum number of waiting descriptions per tool.
+
+Further descriptions are not kept, but the tool still needs approval.
+"""
 NAME = 200
 """The maximum length of a name in messages."""
 _SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -123,7 +126,7 @@ class Catalogue:
             self._doubt()
 
     def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
-        """Record a tool's description. With `is_open`, the first one is accepted."""
+        """Record a tool's description. With `is_open`, the first description is accepted."""
         told = Told(digest_of(said), dict(said), time.time())
         if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known

@@ -157,7 +157,7 @@ _HANDSHAKES = ("initialize", "server/discover")
 
 
 class Gate(Middleware):
-    """Handles every request: a handshake immediately, others through the shield once it is ready."""
+    """Handles every request: a handshake immediately, other requests through the shield once it is ready."""
 
     def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
         self._shield, self._make, self._fronts = shield, make, fronts

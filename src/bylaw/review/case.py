@@ -424,7 +424,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards without a case that permits, or without one that denies."""
+    """Return guards without a case that permits, or without a case that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

@@ -247,7 +247,7 @@ class CheckReport(Struct, frozen=True):
     faults: tuple[BylawError, ...]
     """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards without a case that permits, or without one that denies."""
+    """Guards without a case that permits, or without a case that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int

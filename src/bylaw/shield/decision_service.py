@@ -174,7 +174,7 @@ class DecisionService:
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read new entries that others have written.
+        """Open the conversation and read new entries that other writers have written.
 
         Unless `settled` is set, these entries may not be on disk until `journal.settle` returns.
         """
@@ -226,7 +226,8 @@ class DecisionService:
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
         """Adjust a request to entries that others wrote after the first `known` events.
 
-        An event that both report then counts once. If `known` is 0, the caller cannot have relied on any entry.
+        An event that is reported by the request and by others counts once. If `known` is 0, the caller cannot have
+        relied on any entry.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
@@ -297,10 +298,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Apply entries that others have written. Return False if everything must be read again."""
+        """Apply entries that other writers have written. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Entries that others have written come before unwritten mutations.
+            # Entries that other writers have written come before unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))

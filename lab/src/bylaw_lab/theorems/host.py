@@ -77,7 +77,7 @@ class Host:
         self.session = self._open_session()
 
     def reopen(self) -> None:
-        """Continue the conversation from the log in another worker, after this one has ended or crashed."""
+        """Continue the conversation from the log in another worker, after this worker has ended or crashed."""
         has_crashed = self.rng.random() < 0.5
         if not has_crashed:
             self.session.flush()

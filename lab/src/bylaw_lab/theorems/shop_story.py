@@ -91,7 +91,7 @@ class Shop(Story):
         theorem = "T8-facts" if wanted.tool == "refund" and not decision.approval else "T6-approvals"
         self.theorems = (theorem, "T7-stops") if self._stops else (theorem,)
         if self.host.chat and theorem == "T8-facts":
-            # No chat knows what another has changed.
+            # No chat knows what another chat has changed.
             self.theorems = self.theorems[1:]
         return super().allow(decision, wanted)
 
@@ -118,7 +118,7 @@ class Shop(Story):
         if wanted.tool in ("refund", "pay_out") and isinstance(last, Ran) and last.outcome != "did not run":
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
-            # Anything that an agent saw before is outdated. No chat knows what another has changed.
+            # Anything that an agent saw before is outdated. No chat knows what another chat has changed.
             here = [each for each in self._last_seen if each.startswith(self.host.chat)]
             for seen in [each for each in here if true_name(each.split()[-1]) == order]:
                 self._last_seen.pop(seen)

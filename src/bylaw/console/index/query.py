@@ -43,7 +43,7 @@ _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""The policies of each finding. An inconclusive policy is left out if others found a fault."""
+"""The policies of each finding. An inconclusive policy is left out if other policies found a fault."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
@@ -155,7 +155,7 @@ class Index:
             return self._database.execute(query, values).fetchall()
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the state of findings by id. All others have their cell's default state."""
+        """Set the state of findings by id. All other findings have the default state of their cell."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell

@@ -83,7 +83,7 @@ class Moments:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Return why a day is not the requested one; None if it is the requested day.
+        """Return why a day is not the requested day; None if it is the requested day.
 
         The user must have said the day, or results must show it. If the user said another day, only texts that the user
         named count.

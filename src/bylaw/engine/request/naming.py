@@ -138,7 +138,7 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """Return the words that name a person or an entity, rather than the title or subject of a text."""
+        """Return the words that name a person or an entity, but not the title or subject of a text."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))

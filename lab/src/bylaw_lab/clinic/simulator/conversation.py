@@ -89,7 +89,7 @@ class Conversation:
                 yield step, event
 
     def act(self, calls: list[tuple[str, dict[str, Any]]], text: str = "", *, forgets: bool = False) -> list[Any]:
-        """Make one agent turn with calls. Return the results, with None for lost ones."""
+        """Make one agent turn with calls. Return the results, with None for lost results."""
         self.turn += 1
         if text:
             self.events.append(Message("agent", text, turn=self.turn))
