@@ -176,56 +176,46 @@ def think(
     return Thought(text, found)
 
 
-class _Composer:
-    def __init__(
-        self,
-        pack: Pack,
-        found: Bearing,
-        before: Sequence[Event],
-        turn: Sequence[Event],
-        rng: random.Random,
-        brevity: int,
-        names: frozenset[str],
-    ) -> None:
-        self._pack = pack
-        self._before = before
-        self._turn = turn
-        self._brevity = brevity
-        """1 leaves out the wish, 2 also the missing facts, and 3 uses each policy's shortest wording."""
-        self._found = found
-        self._rng = rng
-        self._names = names
+class _Composer(Struct):
+    pack: Pack
+    found: Bearing
+    before: Sequence[Event]
+    turn: Sequence[Event]
+    rng: random.Random
+    brevity: int
+    """1 leaves out the wish, 2 also the missing facts, and 3 uses each policy's shortest wording."""
+    names: frozenset[str]
 
     def text(self) -> str:
         parts = [*self._wish(), *self._news(), *self._policies(), self._then()]
         return " ".join(part for part in parts if part)
 
     def _draw(self, kind: str) -> str:
-        return self._rng.choice(SENTENCES[kind])
+        return self.rng.choice(SENTENCES[kind])
 
     def _wish(self) -> list[str]:
-        serving = self._found.serving
+        serving = self.found.serving
         # Drawn even if unused, so that the other wording does not depend on the length.
-        drawn = self._draw("wish"), self._rng.random()
-        has_begun = any(isinstance(event, Result) for event in self._before)
-        if serving is None or self._found.purpose == "other" or self._brevity or (has_begun and drawn[1] < 0.5):
+        drawn = self._draw("wish"), self.rng.random()
+        has_begun = any(isinstance(event, Result) for event in self.before)
+        if serving is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):
             return []
-        return [drawn[0].format(wish=wish(self._pack.schema.tools.get(serving.call.tool), serving.call.tool))]
+        return [drawn[0].format(wish=wish(self.pack.schema.tools.get(serving.call.tool), serving.call.tool))]
 
     def _news(self) -> list[str]:
         said = self._draw("news"), self._draw("fine")
-        found = self._found
+        found = self.found
         recap = [saw for saw in found.weighed if saw not in found.news] if found.purpose == "announce" else []
         facts = [*saw_in_words([*recap, *found.news]), *(note.said() for note in found.claims)]
-        if not facts or self._found.purpose == "other":
+        if not facts or self.found.purpose == "other":
             return []
-        fine = [] if self._found.denials else [said[1]]
+        fine = [] if self.found.denials else [said[1]]
         return [said[0].format(facts="; ".join(facts)), *fine]
 
     def _policies(self) -> list[str]:
-        policies = list(self._found.policies)
-        self._rng.shuffle(policies)
-        words = [stated(policy, self._rng, self._names, shortest=self._brevity > 2) for policy in policies]
+        policies = list(self.found.policies)
+        self.rng.shuffle(policies)
+        words = [stated(policy, self.rng, self.names, shortest=self.brevity > 2) for policy in policies]
         if not words:
             return []
         if len(words) == 1:
@@ -233,11 +223,11 @@ class _Composer:
         return [self._draw("many").format(policies="; ".join(words))]
 
     def _then(self) -> str:
-        found = self._found
+        found = self.found
         match found.purpose:
             case "look_up":
                 facts = lacks_in_words(found.lacking)
-                if facts and self._brevity > 1:
+                if facts and self.brevity > 1:
                     return "I look that up."
                 return self._draw("missing").format(facts=listed(facts)) if facts else self._draw("find")
             case "ask":
@@ -246,10 +236,10 @@ class _Composer:
                 values = self._values(found.serving.call) if found.serving and found.weighed else ""
                 return f"{f'That comes to {values}. ' if values else ''}{self._draw('announce')}"
             case "refuse":
-                reasons = listed([inner(reason, self._names) for reason in found.denials])
+                reasons = listed([inner(reason, self.names) for reason in found.denials])
                 return self._draw("refuse").format(reasons=reasons) if reasons else self._draw("other")
             case "write":
-                call = next((event for event in self._turn if isinstance(event, Call)), None)
+                call = next((event for event in self.turn if isinstance(event, Call)), None)
                 values = self._values(call) if call is not None else ""
                 return self._draw("write").format(values=f" with {values}" if values else "")
             case "other":
@@ -257,7 +247,7 @@ class _Composer:
 
     def _values(self, call: Call) -> str:
         """Return the call's values other than names and ids."""
-        weighed = valued(self._pack, call.tool)
+        weighed = valued(self.pack, call.tool)
         return listed(
             [
                 f"{name.replace('_', ' ')} {value}"
@@ -267,14 +257,14 @@ class _Composer:
         )
 
     def _reply(self) -> str:
-        last = next((event for event in reversed(self._before) if isinstance(event, Result)), None)
-        if last is not None and self._before[-1] is last and last.call is not None:
-            tool = self._pack.schema.tools.get(last.tool or self._called(last.call))
+        last = next((event for event in reversed(self.before) if isinstance(event, Result)), None)
+        if last is not None and self.before[-1] is last and last.call is not None:
+            tool = self.pack.schema.tools.get(last.tool or self._called(last.call))
             if tool is not None and tool.effect == "write":
                 refused = "error" in str(last.value()).lower()[:200]
                 return self._draw("failed" if refused else "done")
         return self._draw("other")
 
     def _called(self, step: int) -> str:
-        call = self._before[step] if step < len(self._before) else None
+        call = self.before[step] if step < len(self.before) else None
         return call.tool if isinstance(call, Call) else ""

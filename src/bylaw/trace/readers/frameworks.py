@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
 from bylaw.trace.event import Trajectory, agent_of_model
 from bylaw.trace.reader import Look
-from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
-from bylaw.trace.readers.openai import as_chat, chat_message
+from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, text_id
+from bylaw.trace.readers.openai import Named, as_chat, chat_message
 from bylaw.trace.readers.recorded import message_of_parts, spread
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
@@ -20,7 +19,7 @@ from bylaw.trace.transcript import Transcript
 Fields = dict[str, Any]
 
 
-class SavedTalk(Struct):
+class SavedTalk(Named):
     """A conversation: its messages, an ADK session's events, or a LangGraph thread's state."""
 
     messages: list[Fields] | None = None
@@ -29,10 +28,6 @@ class SavedTalk(Struct):
     """The messages of a LangGraph state. Its thread is in `config` or `checkpoint`."""
     config: Fields | None = None
     checkpoint: Fields | None = None
-    id: Id = None
-    conversation_id: Id = None
-    session_id: Id = None
-    thread_id: Id = None
     agent: str | None = None
     model: str | None = None
     metadata: Fields | None = None

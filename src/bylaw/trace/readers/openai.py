@@ -74,14 +74,19 @@ _PLAIN_ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "f
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
-class Described(Struct, gc=False, kw_only=True):
-    """Optional fields of a conversation."""
+class Named(Struct, gc=False, kw_only=True):
+    """The names under which a record may have its conversation's id."""
 
     id: Id = None
     conversation_id: Id = None
     session_id: Id = None
     thread_id: Id = None
     custom_id: Id = None
+
+
+class Described(Named, gc=False, kw_only=True):
+    """Optional fields of a conversation."""
+
     agent: str | None = None
     model: str | None = None
     outcome: Any = None
@@ -396,15 +401,10 @@ MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 
 
-class _Head(Struct, gc=False):
+class _Head(Named, gc=False):
     """The fields that show whether a record continues another. The messages are not decoded."""
 
     messages: list[Raw]
-    id: Id = None
-    conversation_id: Id = None
-    session_id: Id = None
-    thread_id: Id = None
-    custom_id: Id = None
     metadata: dict[str, Any] | None = None
     agent: str | None = None
     context: Any = None

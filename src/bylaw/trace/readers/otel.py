@@ -55,25 +55,19 @@ class LogRecord(Struct, rename="camel"):
     attributes: list[Attribute] = field(default_factory=list[Attribute])
 
 
-class ScopeSpans(Struct):
+class Scope(Struct, rename="camel"):
     spans: list[OtlpSpan] = field(default_factory=list[OtlpSpan])
-
-
-class ResourceSpans(Struct, rename="camel"):
-    scope_spans: list[ScopeSpans] = field(default_factory=list[ScopeSpans])
-
-
-class ScopeLogs(Struct, rename="camel"):
     log_records: list[LogRecord] = field(default_factory=list[LogRecord])
 
 
-class ResourceLogs(Struct, rename="camel"):
-    scope_logs: list[ScopeLogs] = field(default_factory=list[ScopeLogs])
+class Resource(Struct, rename="camel"):
+    scope_spans: list[Scope] = field(default_factory=list[Scope])
+    scope_logs: list[Scope] = field(default_factory=list[Scope])
 
 
 class ExportRequest(Struct, rename="camel"):
-    resource_spans: list[ResourceSpans] | None = None
-    resource_logs: list[ResourceLogs] | None = None
+    resource_spans: list[Resource] | None = None
+    resource_logs: list[Resource] | None = None
     resource_metrics: Any = None
 
 
