@@ -23,6 +23,7 @@ from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.policy.yaml import LOADER
 from bylaw.rule.monitor import TurnSpan
+from bylaw.text.number import listed
 from bylaw.trace.event import Call, Event, Result
 
 _LONGEST_WISH = 12
@@ -121,11 +122,6 @@ def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
         f"the {label(entity)}" if "exists" in fields else f"the {label(entity)}'s {listed(list(fields))}"
         for entity, fields in things.items()
     ]
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Return a list such as `a, b and c`."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 SOFT = 100

@@ -7,6 +7,8 @@ which read an audit's folder, therefore show the same text as a live session. Th
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from bylaw.text.number import listed
+
 _HOST = "context."
 WAITED = "the conversation ended before the required step"
 
@@ -80,7 +82,7 @@ def _holding(values: Mapping[str, bool | None]) -> str:
     said: list[str] = []
     for value, one, many in _HOLDING:
         if names := [f"`{name}`" for name in values if values[name] is value]:
-            said.append((one if len(names) == 1 else many).format(_listed(names)))
+            said.append((one if len(names) == 1 else many).format(listed(names)))
     return "; ".join(said)
 
 
@@ -89,10 +91,6 @@ _HOLDING = (
     (False, "{} does not hold", "{} do not hold"),
     (None, "it is unknown whether {} holds", "it is unknown whether {} hold"),
 )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:

@@ -9,6 +9,8 @@ from urllib.parse import quote, unquote
 
 from msgspec import UNSET, Struct
 
+from bylaw.text.number import listed
+
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
 """The source of a fact: tools, the user, the host, or the conversation in which the entity was created."""
@@ -245,7 +247,7 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
         # A field name may be any part of speech, so it is quoted.
         return f'Is "{words}" true{f" for {thing}" if thing else ""}? (yes or no)'
     if kind == "enum" and field is not None and field.values:
-        return f'What is the "{words}"{of}: {_either(field.values)}?'
+        return f'What is the "{words}"{of}: {listed(field.values, "or")}?'
     if kind in _KINDS:
         return f'What {_KINDS[kind]} is the "{words}"{of}?'
     return f'What is the "{words}"{of}?'
@@ -255,7 +257,3 @@ def _thing(fact: Fact) -> str:
     """Return the entity in words: `order 7`, or `the order` if the key is unknown."""
     kind = _CAPITAL.sub(" ", fact.entity).replace("_", " ").lower()
     return f"{kind} {', '.join(map(str, fact.key))}" if fact.key else f"the {kind}"
-
-
-def _either(values: tuple[str, ...]) -> str:
-    return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} or {values[-1]}"

@@ -106,6 +106,14 @@ def holds_contradiction(value: Any) -> bool:
     return any(part.__class__ is Contradicted for part in values_inside(value))
 
 
+def read_json(recorded: Any) -> Any:
+    """Decode a JSON text. Return anything else unchanged."""
+    try:
+        return msgspec.json.decode(recorded) if isinstance(recorded, str) else recorded
+    except (msgspec.DecodeError, RecursionError):
+        return recorded
+
+
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()

@@ -16,7 +16,7 @@ from bylaw.trace.readers.chat import ChatMessage
 from bylaw.trace.readers.parts import first, unwrapped
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outcome
 from bylaw.trace.readers.spans import Generation, ToolRun, attempt, lineage, weave
-from bylaw.trace.recorded_value import LATEST
+from bylaw.trace.recorded_value import LATEST, read_json
 from bylaw.trace.source import Source
 
 _KEY = re.compile(r"^(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages|llm\.tools)\.(.+)$")
@@ -268,10 +268,8 @@ def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
     message: dict[str, Any] = dict(body)
     inner = body.get("gen_ai.event.content")
     if isinstance(inner, str):
-        try:
-            message = msgspec.json.decode(inner, type=dict[str, Any])
-        except msgspec.DecodeError:
-            message = {"content": inner}
+        told = read_json(inner)
+        message = cast(dict[str, Any], told) if isinstance(told, dict) else {"content": inner}
     if isinstance(message.get("message"), dict):
         message = message["message"]
     if isinstance(message.get("tool_calls"), str):
@@ -329,12 +327,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 def _unwrapped(content: Any) -> Any:
     """Return a result without ADK's wrapper for values that are not objects, `{"result": ...}`."""
-    value = content
-    if isinstance(content, str) and content.startswith('{"result"'):
-        try:
-            value = msgspec.json.decode(content)
-        except (msgspec.DecodeError, RecursionError):
-            return content
+    value = read_json(content) if isinstance(content, str) and content.startswith('{"result"') else content
     inner, failed = unwrapped(value)
     return content if failed or inner is value else inner
 

@@ -18,7 +18,7 @@ from bylaw.trace.readers.parts import (
     unwrapped,
     words_in,
 )
-from bylaw.trace.recorded_value import plain_text
+from bylaw.trace.recorded_value import plain_text, read_json
 
 MessageMark = tuple[Any, ...]
 
@@ -37,11 +37,8 @@ _CALLING = ("tool_calls", "toolCalls", "toolInvocations", "function_call", "func
 
 def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[ChatMessage]:
     if isinstance(recorded, str):
-        if recorded[:1] in ("[", "{"):
-            try:
-                return _messages_in(msgspec.json.decode(recorded), role)
-            except (msgspec.DecodeError, RecursionError):
-                pass
+        if recorded[:1] in ("[", "{") and not isinstance(value := read_json(recorded), str):
+            return _messages_in(value, role)
         return [ChatMessage(role=role, content=recorded)] if recorded else []
     if isinstance(recorded, list):
         return [message for each in cast(list[Any], recorded) for message in _messages_in(each, role, listed=True)]
@@ -173,11 +170,7 @@ def call_mark(call: ToolCall) -> MessageMark:
 
 def tool_arguments(recorded: Any) -> Any:
     """Return a tool's arguments without a tracer's wrapper."""
-    if isinstance(recorded, str):
-        try:
-            recorded = msgspec.json.decode(recorded)
-        except msgspec.DecodeError:
-            return recorded
+    recorded = read_json(recorded)
     wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
     if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
         return wrapping["kwargs"]
@@ -191,12 +184,7 @@ def tool_result(recorded: Any) -> Any:
 
 def tool_outcome(recorded: Any) -> tuple[Any, bool]:
     """Return a tool's result, and whether its wrapper says that the call failed."""
-    value = recorded
-    if isinstance(recorded, str) and recorded[:1] == "{":
-        try:
-            value = msgspec.json.decode(recorded)
-        except (msgspec.DecodeError, RecursionError):
-            return recorded, False
+    value = read_json(recorded) if not isinstance(recorded, str) or recorded[:1] == "{" else recorded
     match value:
         case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:
             return content, False

@@ -17,7 +17,7 @@ from bylaw.trace.reader import Look
 from bylaw.trace.readers.parts import first
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, attempt, lineage, weave
-from bylaw.trace.recorded_value import seconds
+from bylaw.trace.recorded_value import read_json, seconds
 from bylaw.trace.source import Source
 
 Row = dict[str, Any]
@@ -127,11 +127,7 @@ def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
 
 def _observed_generation(row: Row, export: _Export) -> Generation:
     given: Any = row.get("input")
-    if isinstance(given, str) and given[:1] == "{":
-        try:
-            given = msgspec.json.decode(given)
-        except msgspec.DecodeError:
-            given = row.get("input")
+    given = read_json(given) if isinstance(given, str) and given[:1] == "{" else given
     tools: Any = cast("Row", given).get("tools") if isinstance(given, dict) else None
     return Generation(
         history=messages_in(given, "user"),
