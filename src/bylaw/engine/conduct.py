@@ -89,7 +89,10 @@ class ActFindings(Struct, frozen=True):
 Ask = Callable[[Predicate, Act], bool | None]
 """Returns the value of a predicate that does not depend on the act alone, or None if the value is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
-"""Explains the value of such a predicate as data, or returns None if there is nothing to add."""
+"""Explains, as data, the value of a predicate that does not depend on the act alone.
+
+Returns None if there is nothing to add.
+"""
 
 HEARD = frozenset(("said", "returned"))
 """Sources that search the events before the turn, so all acts of the turn get the same result."""

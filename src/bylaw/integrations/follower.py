@@ -404,7 +404,10 @@ class Follower:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
-        """Interrupt an allowed call before it is done. When repeated here or elsewhere, it continues."""
+        """Interrupt an allowed call before it is done.
+
+        When the call is repeated, here or in another worker, it continues.
+        """
         id = self._id(agent, id)
         with self._lock:
             self._planned.pop(id, None)

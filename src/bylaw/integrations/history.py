@@ -300,7 +300,7 @@ def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
     if not users:
         return 0 if given else None
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
-    # Only the last exchange is certain to be the last.
+    # For an unknown history, only the last exchange is certainly at the end.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
 
 

@@ -48,7 +48,7 @@ class Calibration(Struct, frozen=True):
     bins: list[Bin]
     brier: float
     error: float
-    """The mean distance between probability and share, over bins."""
+    """The mean difference between the predicted probability and the observed share, over bins."""
 
 
 class Weighed:

@@ -204,7 +204,7 @@ def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
 
 
 def correct(clinic: Clinic, want: Want) -> Want | None:
-    """Return the want with the handbook's amount; None if it must be refused."""
+    """Return the want with the handbook's amount; None if the want must be refused."""
     against = clinic.denied_by(want)
     if not against:
         return want

@@ -295,7 +295,7 @@ def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str,
 
 
 def needed(clinic: Clinic, wants: Sequence[Want]) -> Iterator[tuple[str, Key]]:
-    """Yield the patient's records, and what the policies read for the wants."""
+    """Yield the patient's records, and the records that the policies read for the wants."""
     patient = wants[0].arguments["patient_id"]
     yield "Patient", (patient,)
     for table in (*OWNED, "Proxy", "Consent"):
