@@ -17,6 +17,29 @@ def test_queries_that_only_read_are_allowed(query: str) -> None:
         assert session.decide("execute_sql", {"query": query}).allowed
 
 
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("SELECT o.id, total FROM orders o WHERE o.total > 5 ORDER BY o.id", "allow"),
+        ("SELECT o.* FROM orders o", "allow"),
+        ("SELECT o.purge FROM orders o", "ask"),
+        ("SELECT orders.purge FROM orders", "ask"),
+        ('SELECT o."Purge" FROM orders o', "ask"),
+        ("SELECT 1 FROM orders o ORDER BY o.purge", "ask"),
+        ("SELECT a.id FROM orders a JOIN LATERAL (SELECT a.purge) b ON true", "ask"),
+        ("WITH x AS (SELECT o.purge FROM orders o) SELECT 1", "ask"),
+        ("EXPLAIN ANALYZE SELECT o.purge FROM orders o", "ask"),
+    ],
+)
+def test_a_name_after_an_alias_may_be_a_function_unless_it_is_a_listed_column(query: str, answer: str) -> None:
+    tools = FILES["tools.yaml"].replace(
+        "statements: [select]", "dialect: postgres, statements: [select, explain], columns: ['^(id|total)$']"
+    )
+    assert tools != FILES["tools.yaml"]
+    with Shield(made({**FILES, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        assert session.decide("execute_sql", {"query": query}).answer == answer
+
+
 def test_each_statement_is_an_action_of_its_own() -> None:
     with Shield(pack()) as shield, shield.session("x") as session:
         query = "SELECT 1; DELETE FROM orders WHERE id = 3; DELETE FROM orders"

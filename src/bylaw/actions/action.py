@@ -31,6 +31,7 @@ class ReadTerms(Struct, frozen=True):
     dialect: str | None = None
     statements: tuple[str, ...] = ()
     tables: tuple[Pattern, ...] = ()
+    columns: tuple[Pattern, ...] = ()
     bounded: bool | None = None
     programs: tuple[str, ...] = ()
     operands: tuple[Pattern, ...] = ()

@@ -39,7 +39,7 @@ _OF_SHELL = frozenset(
     )
 )
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
-    "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
+    "sql": ("sql", frozenset(("dialect", "statements", "tables", "columns", "bounded"))),
     "shell": ("shell", _OF_SHELL),
     "path": ("path", frozenset(("root", "inside", "ordinary"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
@@ -229,6 +229,7 @@ class _Reader:
             str(body.dialect) or None,
             tuple(str(each).lower() for each in body.statements),
             patterns("tables", body.tables),
+            patterns("columns", body.columns),
             body.bounded,
             _listed(body.program),
             patterns("operands", body.operands),

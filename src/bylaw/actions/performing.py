@@ -445,6 +445,9 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
         return False
     if terms.bounded is not None and statement.bounded is not terms.bounded:
         return False
+    names = statement.attributes if terms.columns else ()
+    if not all(any(pattern.occurs(name) for pattern in terms.columns) for name in names):
+        return False
     if terms.tables:
         tables = statement.tables_written if statement.writes else statement.tables_read
         if not tables:

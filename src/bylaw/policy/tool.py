@@ -104,6 +104,8 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     statements: list[Scalar] = []
     tables: list[Scalar] = []
     """Patterns for the tables that the statement writes or, if it only reads, reads. Each table must match one."""
+    columns: list[Scalar] = []
+    """Patterns for the names that a statement may have after an alias. In PostgreSQL, others may be functions."""
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []

@@ -65,6 +65,10 @@ class Statement(Struct, frozen=True):
     """Whether an update or delete is limited to given values of a column, or to a number of rows."""
     shown_table: str = ""
     """The table, if a query shows only columns of one table under their own names; otherwise empty."""
+    attributes: frozenset[str] = frozenset()
+    """The names after a table's name or alias, as in `o.total`. PostgreSQL calls the user's function of such a name if
+    the table has no column of it.
+    """
 
 
 def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
@@ -471,6 +475,14 @@ class _Parsed:
 
     def statements(self) -> list[Statement]:
         self._check_attributes()
+        attributes = frozenset(
+            str(node.name).casefold()
+            for node in self.tree.find_all(self.exp.Column)
+            if node.table and not isinstance(node.this, self.exp.Star)
+        )
+        return [replace(each, attributes=attributes) for each in self._effects()]
+
+    def _effects(self) -> list[Statement]:
         found = [each for node in self.tree.walk() if self._is_write(node) for each in self._writes(node)]
         if self._is_write(self.tree):
             return found
