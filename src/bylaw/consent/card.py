@@ -207,7 +207,9 @@ def card_form(text: str) -> str:
 
 def _words_of_line(line: str) -> list[str]:
     for _ in range(_NESTED):
-        line = _EMPHASIS.sub(r"\2", line)
+        line, found = _EMPHASIS.subn(r"\2", line)
+        if not found:
+            break
     parts = _QUOTED_VALUE.split(line)
     # Every second part is a quoted value.
     parts[::2] = [_BLANKS.sub(" ", _BULLET.sub(" ", part)) for part in parts[::2]]

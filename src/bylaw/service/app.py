@@ -384,16 +384,17 @@ class _Post:
         return status
 
     async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
-        scheduler = self._service.desk.scheduler
+        answer = partial(self._answered_now, bearer, tenant, body)
+        return await self._service.desk.scheduler.request(tenant, len(body), answer)
 
-        async def answer() -> Any:
-            read = partial(self._read, body)
-            given = read() if len(body) < LARGE else await scheduler.run(tenant, read)
-            if self._role == "approve":
-                given = replace(given, by=holder_of(bearer, self._keys, given.by))
-            return await self._answer(tenant, given)
-
-        return await scheduler.request(tenant, len(body), answer)
+    async def _answered_now(self, bearer: str, tenant: str, body: bytes) -> Any:
+        if len(body) < LARGE:
+            given = self._read(body)
+        else:
+            given = await self._service.desk.scheduler.run(tenant, partial(self._read, body))
+        if self._role == "approve":
+            given = replace(given, by=holder_of(bearer, self._keys, given.by))
+        return await self._answer(tenant, given)
 
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)

@@ -67,7 +67,10 @@ class Scheduler:
         """Answer a request of `size` bytes when it is the tenant's turn."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
-        await self._enter(tenant)
+        if self._may_enter(tenant):
+            self._answering[tenant] += 1
+        else:
+            await self._wait(tenant)
         is_large = size >= LARGE
         self._large[tenant] += is_large
         if not is_large:
@@ -108,10 +111,10 @@ class Scheduler:
             self._busy_until = time.monotonic() + LINGER
             self._note(tenant, time.thread_time() - begin)
 
-    async def _enter(self, tenant: str) -> None:
-        if self._answering[tenant] < self._together or not self._has_others(tenant):
-            self._answering[tenant] += 1
-            return
+    def _may_enter(self, tenant: str) -> bool:
+        return self._answering[tenant] < self._together or not self._has_others(tenant)
+
+    async def _wait(self, tenant: str) -> None:
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[tenant].append(waiting)
         try:
@@ -125,7 +128,7 @@ class Scheduler:
         """Finish a request and start the next one."""
         self._answering[tenant] -= 1
         waiting = self._waiting.get(tenant, ())
-        while waiting and (self._answering[tenant] < self._together or not self._has_others(tenant)):
+        while waiting and self._may_enter(tenant):
             if not (first := waiting.popleft()).done():
                 first.set_result(None)
                 self._answering[tenant] += 1

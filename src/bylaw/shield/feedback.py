@@ -220,11 +220,16 @@ def _relevant(texts: Sequence[str], because: str) -> list[str]:
     """
     words = set(_WORD.findall(because.lower()))
     room, chosen = _QUOTED, set[int]()
-    for place in sorted(range(len(texts)), key=lambda at: -len(words.intersection(_WORD.findall(texts[at].lower())))):
+    for place in sorted(range(len(texts)), key=lambda at: -len(words & _words(texts[at]))):
         if not chosen or len(texts[place]) <= room:
             chosen.add(place)
             room -= len(texts[place])
     return [texts[place] for place in sorted(chosen)]
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
 
 
 @lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ LONGEST = 200
 """The maximum length of one value, in characters."""
 MOST = 30
 """Maximum number of arguments or facts."""
+_as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
@@ -68,9 +69,9 @@ def name(text: str) -> str:
 def value(given: Any) -> str:
     """Return a value as JSON on one line. If it is shortened, the text includes the number of characters cut off."""
     try:
-        text = json.dumps(given, ensure_ascii=False, default=str)
+        text = _as_json(given)
     except (TypeError, ValueError, RecursionError):
-        text = json.dumps(str(given), ensure_ascii=False)
+        text = _as_json(str(given))
     if not text.isprintable():
         text = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
     left = len(text) - LONGEST

@@ -179,8 +179,8 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 def decision_body(decision: Decision) -> bytes:
     """Return a decision in its stored form, without empty fields and without the citations of permitting policies."""
-    told = (replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
-    return encode(_Decision(*astuple(replace(decision, grounds=tuple(_Ground(*astuple(each)) for each in told)))))
+    told = [replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds]
+    return encode(_Decision(*astuple(replace(decision, grounds=tuple([_Ground(*astuple(each)) for each in told])))))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:

@@ -13,7 +13,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Any, Final, cast
 
@@ -156,9 +155,12 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
 
     Parsers read such an object differently.
     """
-    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
-        if names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded):
-            return ""
+    try:
+        is_once = names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        is_once = False
+    if is_once:
+        return ""
     plain = bytes(text).decode("utf-8", "replace") if not isinstance(text, str) else text
     found: list[str] = []
 
