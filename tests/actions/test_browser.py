@@ -91,13 +91,6 @@ LONELY = """- form [ref=e20]:
 """
 
 
-@pytest.mark.parametrize("key", ["Enter", "\n", "\r", "Shift+\r", ["Enter"], "Unheard"])
-def test_a_key_that_may_be_enter_presses_the_buttons_of_the_form(key: object) -> None:
-    with Shield(made(FILLING)) as shield:
-        assert not opened(shield, LONELY).decide("browser_press_key", {"key": key}).allowed
-        assert opened(shield, LONELY, name="y").decide("browser_press_key", {"key": "a"}).allowed
-
-
 @pytest.mark.parametrize("target", ["e23", "e24", "e25", "e27", "e28"])
 def test_what_a_click_or_key_may_press_is_no_read(target: str) -> None:
     """A box that submits its form, a row whose middle is its button, a button in a link and a link around a button."""

@@ -57,7 +57,8 @@ def link(url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "url", ["/a", "a/b.html", "../a", "?page=2", "/other#top", "https://shop.example.com/", "//shop.example.com/x"]
+    "url",
+    ["/a", "/a/b.html", "/./a", "/cart?page=2", "/other#top", "https://shop.example.com/", "//shop.example.com/x"],
 )
 def test_a_link_to_a_declared_address_only_looks(url: str) -> None:
     assert answer(link(url)) == "allow"
@@ -73,7 +74,8 @@ def test_a_link_to_another_host_only_looks_if_its_page_is_declared_too() -> None
     "url",
     [
         "/checkout/7", "/a?action=remove", "/cart?page=2&action=remove", "/cart?page=2;x", "/a#/delete",
-        "/a%2fb", "/a;remove", "http://shop.example.com/a", "https://shop.example.com:8443/a", "//docs.example/a1",
+        "/a%2fb", "/a;remove", "/..;", "a", "../a", "?page=2",
+        "http://shop.example.com/a", "https://shop.example.com:8443/a", "//docs.example/a1",
     ],
 )  # fmt: skip
 def test_a_link_to_an_address_that_the_pack_does_not_declare_may_act(url: str) -> None:
@@ -114,6 +116,9 @@ def test_any_other_link_may_do_anything(url: str) -> None:
         ('- textbox "Note" [active] [ref=e1]\n- button "Search" [ref=e2]', {"key": "Enter"}),
         ('- textbox "Note" [ref=e1]\n- button "Search" [ref=e2]', {"key": "PageDown"}),
         ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "ArrowDown"}),
+        ('- link "More" [ref=e1]:\n  - /url: /x\n  - group [ref=e2]: More', {"target": "e1"}),
+        ('- textbox "Note" [active] [ref=e1]', {"key": "a"}),
+        ('- textbox "Note" [active] [ref=e1]', {"key": "ArrowUp"}),
         ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": " "}),
         ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "Control+Enter"}),
         ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"keys": ["Enter"]}),
@@ -127,7 +132,7 @@ def test_any_other_link_may_do_anything(url: str) -> None:
         ('- main [ref=e2]:\n  - generic "Volume" [active] [ref=e1]', {"key": "ArrowDown"}),
         ('- textbox "Note" [active] [ref=e1]', {"key": "Control+Z"}),
         ('- textbox "Note" [active] [ref=e1]', {"key": "Escape"}),
-        ('- textbox "Note" [ref=e1]', {"target": "e1", "text": "Ann\t "}),
+        ('- textbox "Note" [ref=e1]', {"target": "e1", "text": "Ann", "slowly": True}),
         ('- combobox "Sort" [ref=e1]', {"target": "e1"}),
         *(
             (f'- {role} "X" [ref=e2]:\n  - {inner} "Y" [active] [ref=e1]', {"key": "ArrowDown"})
@@ -183,7 +188,8 @@ def test_a_drag_is_no_look() -> None:
     ("body", "arguments"),
     [
         ('- textbox "Note" [ref=e1]', {"target": "e1"}),
-        ('- textbox "Note" [active] [ref=e1]', {"key": "a"}),
+        ('- textbox "Note" [ref=e1]', {"target": "e1", "text": "Ann"}),
+        ('- link "More" [ref=e1]:\n  - /url: /x\n  - img [ref=e2]', {"target": "e1"}),
         ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "PageDown"}),
         ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "Enter"}),
     ],

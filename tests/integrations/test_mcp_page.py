@@ -33,7 +33,7 @@ pytestmark = [
 KEY = {"bylaw/conversation": "c1"}
 CHECKOUT = """<title>Checkout</title><header id=clock>Now</header><main><p id=total>Total: 35.00 EUR</p>
 <form action=/placed method=post><button id=place>Place order</button></form>
-<button id=show>Show</button><iframe src=/frame></iframe></main>
+<button id=show>Show</button><a id=help href=/help>Help</a><iframe src=/frame></iframe></main>
 <script>const ticking = setInterval(() => clock.textContent = new Date().toISOString(), 10)
 setInterval(async () => {
   const change = await (await fetch('/change')).text()
@@ -57,6 +57,8 @@ actions:
     changes: []
   show: {of: browser_click, on: {role: button, name: Show}, effect: write, changes: []}
   press_in_frame: {of: browser_click, on: {role: button, name: In frame}, effect: write, changes: []}
+  follow: {of: browser_click, on: {role: link}, effect: read}
+pages: {looks: ['http://127[.]0[.]0[.]1:PORT/help']}
 """,
     "guards/orders.py": '''def small(call: place_order, facts):
     """No order is over 500 EUR."""
@@ -145,8 +147,8 @@ class Agent:
         return self.shown
 
     async def click(self, name: str) -> str:
-        """Click on the button as it was shown."""
-        found = re.search(rf'button "{name}"[^\n]*\[ref=(\w+)\]', self.shown)
+        """Click on the button or link as it was shown."""
+        found = re.search(rf'(?:button|link) "{name}"[^\n]*\[ref=(\w+)\]', self.shown)
         assert found is not None
         return await self.call("browser_click", target=found[1])
 
@@ -155,12 +157,13 @@ class Agent:
         return "\n".join(each.text for each in result.content if each.type == "text")
 
 
-def behind_proxy(folder: Path, *options: str) -> Client:
+def behind_proxy(folder: Path, *options: str, port: int = 0) -> Client:
+    files = {**FILES, "tools.yaml": FILES["tools.yaml"].replace("PORT", str(port))}
     server = [
         "playwright-mcp", "--headless", "--no-sandbox", "--isolated", "--output-dir", str(folder / "out"),
         "--executable-path", shutil.which("chromium") or "",
     ]  # fmt: skip
-    command = [*ready.begin("bylaw"), "proxy", "--pack", str(write_pack(folder, FILES)), *options, "--", *server]
+    command = [*ready.begin("bylaw"), "proxy", "--pack", str(write_pack(folder, files)), *options, "--", *server]
     return Client(StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ)))
 
 
@@ -204,6 +207,20 @@ async def test_a_click_on_a_changed_page_is_decided_anew(tmp_path: Path, shop: S
         elif change == "a box ticked":
             assert "browser_snapshot" not in await agent.click(name)
     assert shop.placed == 0
+
+
+async def test_a_link_that_leads_elsewhere_by_now_is_decided_anew(tmp_path: Path, shop: Shop) -> None:
+    async with behind_proxy(tmp_path, port=shop.server.server_port) as client:
+        agent = await opened(client, shop)
+        # Nothing that a look does depends on the rest of the page.
+        shop.change("total.textContent = 'Total: 820.00 EUR'; help.href = '/placed'")
+        assert "did not run" in await agent.click("Help")
+        await agent.look()
+        shop.change("total.textContent = 'Total: 9.00 EUR'; help.href = '/help'")
+        await agent.look()
+        shop.change("total.textContent = 'Total: 820.00 EUR'")
+        assert "did not run" not in await agent.click("Help")
+        assert "/help" in await agent.look()
 
 
 async def test_a_navigation_that_overtakes_a_click_stops_it(tmp_path: Path, shop: Shop) -> None:

@@ -28,8 +28,8 @@ _PASSING = frozenset(("active", "cursor"))
 """States of elements that change while a user only looks."""
 _PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
 """Parts of a page that rarely concern an element elsewhere."""
-_TEXT_FIELDS = frozenset(("textbox", "searchbox"))
-"""Fields in which keys only type or move the cursor. In other fields, they choose a value."""
+_IN_LINKS = frozenset(("text", "generic", "img", "heading", "paragraph", "strong", "emphasis"))
+"""Elements in a link that do nothing of their own."""
 _ROOTS = frozenset(("generic", "document"))
 _MOVING_KEYS = ("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "End", "Home", "PageDown", "PageUp", "Tab")
 _DIGITS = 20
@@ -40,7 +40,7 @@ _LONGEST_DIALOG = 1000
 
 def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
     """Whether a call certainly changes nothing. It follows a link to an address that the pack declares, clicks on a
-    text field or types into it, or presses a key that moves the view or the cursor.
+    text field or fills it in, or presses a key that moves the view.
 
     Any other act on a page could have any effect, whatever the element is called.
     """
@@ -51,22 +51,16 @@ def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], terms
     if element.role == "link":
         return keys in ([], ["Enter"]) and text is None and not target.item and _leads_to_a_look(page, element, terms)
     if keys:
-        moves = keys[0] in _MOVING_KEYS
-        if element.role in _TEXT_FIELDS:
-            return moves or (isinstance(keys[0], str) and len(keys[0]) == 1 and keys[0].isprintable())
         # The root has the focus if nothing on the page has. Anything else may react to a key.
-        return moves and element.parent < 0 and element.role in _ROOTS
-    if isinstance(text, str) and not text.isprintable():
-        # A tab moves to the next control, which the next character may press.
-        return False
+        return keys[0] in _MOVING_KEYS and element.parent < 0 and element.role in _ROOTS
     return element.role in FIELDS and (element.role != "combobox" or text is not None)
 
 
 def _changes_act(name: str, value: Any) -> bool:
-    """Whether an argument makes more of a call than one plain click, key or text."""
+    """Whether an argument makes more of a call than one plain click, key or text. A text typed slowly presses keys."""
     if name == "button":
         return value not in (None, "left")
-    return bool(value) and (name in ("modifiers", "doubleClick", "values") or names_element(name))
+    return bool(value) and (name in ("modifiers", "doubleClick", "values", "slowly", "delay") or names_element(name))
 
 
 def _leads_to_a_look(page: Page, element: Element, terms: PageTerms) -> bool:
@@ -74,6 +68,8 @@ def _leads_to_a_look(page: Page, element: Element, terms: PageTerms) -> bool:
     try:
         to, here = link_of(page, element), read_url(page.url)
     except (NotTaken, Unreadable):
+        return False
+    if any(each.role not in _IN_LINKS for each in page.descendants(element)):
         return False
     is_moving = (to.origin, to.path, to.query) != (here.origin, here.path, here.query)
     return is_moving and terms.is_look(to.address) and (to.origin == here.origin or terms.is_look(here.address))

@@ -122,16 +122,13 @@ class Acting:
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
-        """Return the name of the tool that shows the page, if the call at `step` may write through an element of that
-        page. Otherwise return an empty string.
+        """Return the name of the tool that shows the page, if the call at `step` acts on an element of that page.
+        Otherwise return an empty string.
         """
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
             return ""
-        is_write = acted.performed.unresolved or any(
-            made.tool is not None and made.tool.effect == "write" for made in acted.actions
-        )
-        return self._actions.pages.snapshot if is_write else ""
+        return self._actions.pages.snapshot
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
         """Whether the call at `step` would still have the judged effect if it were made on the page in this
@@ -139,7 +136,13 @@ class Acting:
         """
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
-        return acted is not None and now is not None and now.compared == acted.performed.compared
+        if acted is None or now is None:
+            return False
+        before = acted.performed
+        if before.unresolved or any(made.tool is None or made.tool.effect == "write" for made in acted.actions):
+            return now.compared == before.compared
+        # A look stays one, whatever else the page shows.
+        return not now.unresolved and now.calls == before.calls
 
     def _at(self, step: int) -> ActedCall | None:
         last = self._last

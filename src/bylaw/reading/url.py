@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Collection
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -107,15 +107,18 @@ def read_url(text: str) -> Url:
 def read_link(text: str, page: str) -> Url:
     """Return where a link on a page leads, from its `href`.
 
-    Raises `Unreadable` for a link to nowhere (`#top`), one that runs a script, and one that browsers and RFC 3986 read
-    differently, such as `https:/path`.
+    Raises `Unreadable` for a link to nowhere (`#top`), one that runs a script, one that browsers and RFC 3986 read
+    differently, such as `https:/path`, and a relative one (`next.html`, `?page=2`), which may start from a `<base>`.
     """
     if _BAD.search(text) or _LINK.fullmatch(text) is None:
         raise Unreadable(f"the link `{text[:60]}`")
-    return read_url(urljoin(page, text))
+    if not text.startswith("/"):
+        return read_url(text)
+    here = read_url(page)
+    return read_url(f"{here.scheme}:{text}" if text.startswith("//") else here.origin + text)
 
 
-_LINK = re.compile(r"https?://[^/].*|//[^/].*|/|/[^/].*|[?].*|[^:/?#]+([/?#].*)?", re.IGNORECASE | re.DOTALL)
+_LINK = re.compile(r"https?://[^/].*|//[^/].*|/|/[^/].*", re.IGNORECASE | re.DOTALL)
 
 
 def _host(written: str) -> str:

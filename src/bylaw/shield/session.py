@@ -300,8 +300,8 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page, if an allowed call may write through an element of that
-        page. Otherwise return an empty string.
+        """Return the name of the tool that shows the page, if an allowed call acts on an element of that page.
+        Otherwise return an empty string.
 
         Just before the call runs, compare the page with the page for which the call was decided (`is_same_on`).
         """
