@@ -342,6 +342,14 @@ def test_a_value_comes_from_the_part_that_the_pack_names(old: str, new: str, tot
             assert decision.actions[0].arguments.get("total") == total
 
 
+def test_a_field_gives_the_option_that_is_chosen() -> None:
+    branch = PACK["tools.yaml"].replace("$page.text('^Total: (.*)$')", "$page.field('Branch')")
+    body = '- combobox "Branch" [ref=e2]:\n  - option "North"\n  - option "South" [selected]\n- button "Go" [ref=e1]'
+    with Shield(made({**PACK, "tools.yaml": branch})) as shield, shield.session("x") as session:
+        show(session, body)
+        assert session.decide("browser_click", {"target": "e1"}).actions[0].arguments == {"total": "South"}
+
+
 def test_an_optional_value_that_the_page_shows_twice_is_not_left_out() -> None:
     with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, FORM + '- paragraph [ref=e6]: "Total: 900 EUR"\n')

@@ -406,7 +406,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
     fields = [each for each in page.elements if each.role in FIELDS and " ".join(each.name.split()) == take.column]
     if len(fields) != 1 or fields[0] not in _trusted(take, page, terms):
         raise NotTaken(f"the page has no single field `{take.column}`")
-    return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
+    return _held(page, fields[0])
 
 
 def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
@@ -416,9 +416,7 @@ def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
         if element.role in _TICKED:
             held = "ticked" if element.state("checked") is not None else ""
         elif element.role in FIELDS | {"listbox"}:
-            inside = page.descendants(element)
-            chosen = [page.label(each) for each in inside if each.state("selected") is not None]
-            held = ", ".join(chosen) or element.text or _typed_in(page, inside)
+            held = _held(page, element)
         else:
             continue
         if held := " ".join(held.split()):
@@ -426,9 +424,11 @@ def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
     return found
 
 
-def _typed_in(page: Page, inside: Sequence[Element]) -> str:
-    """Return the text typed into a field, if the snapshot shows it as separate texts."""
-    return " ".join(each.text for each in inside if each.role == "text")
+def _held(page: Page, field: Element) -> str:
+    """Return the options chosen in a field, or else the text typed into it."""
+    inside = page.descendants(field)
+    chosen = [page.label(each) for each in inside if each.state("selected") is not None]
+    return ", ".join(chosen) or field.text or " ".join(each.text for each in inside if each.role == "text")
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:

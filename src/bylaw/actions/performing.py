@@ -263,7 +263,7 @@ class _Resolving:
     def _may_look(self) -> bool:
         """Whether a call that could press or choose something certainly does not, whatever the action is named."""
         given = self._call.arguments
-        named = (*self._pages.target, "key", "keys", *filter(names_element, given))
+        named = (*self._pages.target, "key", "keys", "fields", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:
             return True
         if not any(given.get(name) for name in named):
