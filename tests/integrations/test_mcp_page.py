@@ -30,7 +30,7 @@ pytestmark = [
     ),
 ]
 
-KEY = {"bylaw/conversation": "c1"}
+KEY: Any = {"bylaw/conversation": "c1"}
 CHECKOUT = """<title>Checkout</title><header id=clock>Now</header><main><p id=total>Total: 35.00 EUR</p>
 <form action=/placed method=post><button id=place>Place order</button></form>
 <button id=show>Show</button><a id=help href=/help>Help</a><iframe src=/frame></iframe></main>
@@ -107,7 +107,7 @@ class Shop:
                 self.end_headers()
                 self.wfile.write(text.encode())
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, format: str, *args: Any) -> None:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
