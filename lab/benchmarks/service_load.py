@@ -111,7 +111,7 @@ def deciding(recorded: Sequence[Trajectory]) -> float:
     shield, decided, started = Shield("clinic"), 0, 0.0
     for number, trajectory in enumerate([*recorded] * 6):
         if number == len(recorded) * 2:
-            # Everything that is created once is created now.
+            # Create now what is created only once, so that it is not measured.
             decided, started = 0, time.process_time()
         session = shield.session(trajectory.id)
         for step, event in enumerate(trajectory.events):

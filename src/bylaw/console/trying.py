@@ -294,7 +294,7 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start reading the past conversations. An immediate error is raised."""
+        """Start reading the past conversations. An error that occurs immediately is raised."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:

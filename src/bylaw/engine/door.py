@@ -234,7 +234,7 @@ def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return deepcopy(dict(context))
     except Exception:
-        # If the object cannot be copied, keep the host's own object. The names are fixed now.
+        # If the object cannot be copied, keep the host's own object. The names in the context are fixed now.
         return dict(context)
 
 

@@ -103,9 +103,12 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     dialect: Scalar = ""
     statements: list[Scalar] = []
     tables: list[Scalar] = []
-    """Patterns for the tables that the statement writes or, if it only reads, reads. Each table must match one."""
+    """Patterns for the tables that the statement writes or, if it writes none, for the tables that it reads.
+
+    Each table must match one pattern.
+    """
     columns: list[Scalar] = []
-    """Patterns for the names that a statement may have after an alias. In PostgreSQL, others may be functions."""
+    """Patterns for the names that a statement may have after an alias. In PostgreSQL, other names may be functions."""
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []

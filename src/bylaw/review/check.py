@@ -266,8 +266,8 @@ class CheckReport(Struct, frozen=True):
     lost: tuple[BylawError, ...] = ()
     """Quotes that the given document lacks, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, with the entities that they are assumed to change besides those in their
-    arguments.
+    """Writes without declared changes, with the entities that they are assumed to change in addition to the entities in
+    their arguments.
     """
     unread: tuple[str, ...] = ()
     """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""

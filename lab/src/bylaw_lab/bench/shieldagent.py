@@ -142,7 +142,9 @@ def count(said: Sequence[Said]) -> Cell:
 
 
 def rule_recall(said: Iterable[Said]) -> float:
-    """Return the mean over rules of the share of trajectories that break a rule in which the rule is named."""
+    """Return how often a broken rule is named: for each rule, the share among the trajectories that break it; then the
+    mean over the rules.
+    """
     broken: Counter[str] = Counter()
     named: Counter[str] = Counter()
     for each in said:
