@@ -51,6 +51,21 @@ def test_the_users_words_come_first():
     assert trace(events, 60.0).source == "user"
 
 
+@pytest.mark.parametrize(
+    ("said", "is_said"),
+    [
+        ("I am away on may 17-20", True),
+        ("from the 20th of May", True),
+        ("on 5/20/24", True),
+        ("on 05-20", True),
+        ("on 5/20/23", False),
+        ("it costs 5.20", False),
+    ],
+)
+def test_a_day_in_the_users_words_may_end_a_range_and_is_not_of_another_year(said: str, is_said: bool):
+    assert (trace(talk(said), "2024-05-20").source == "user") is is_said
+
+
 def test_a_whole_field_of_a_trusted_tool_is_a_record_and_free_text_in_it_is_content():
     events = talk("pay Karin back", ("transactions", {}, YAML))
     found = trace(events, "SE4550")

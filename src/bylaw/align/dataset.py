@@ -175,7 +175,6 @@ class Manifest(Struct, frozen=True):
 
 
 def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterable[str]) -> Manifest:
-    """Write the manifest of the sets in a folder."""
     paths = {each: out / f"{each}.jsonl" for each in sets}
     files = {name: SetFile(len(path.read_bytes().splitlines()), digest_of(path)) for name, path in paths.items()}
     found = Manifest(SCHEMA, name, pack.version, pack.digest, command, files)
@@ -219,8 +218,6 @@ THOUGHTS = {
 
 
 class Source(Struct, frozen=True):
-    """The source of the conversations."""
-
     what: str
     """A description in one sentence."""
     command: str

@@ -50,9 +50,7 @@ class Act(Protocol):
         ...
 
     @property
-    def refused(self) -> bool:
-        """Whether the change is refused."""
-        ...
+    def refused(self) -> bool: ...
 
 
 class Expert(Protocol):

@@ -258,7 +258,6 @@ class Model:
 
 
 def play(tasks: Sequence[Task], agent: Agent, *, policy: PolicyPlace, watch: Watch | None = None) -> list[Outcome]:
-    """Return the outcome of each task, in order."""
     outcomes: list[Outcome] = []
     for start in range(0, len(tasks), SIDE_BY_SIDE):
         episodes = [Episode(task, policy=policy) for task in tasks[start : start + SIDE_BY_SIDE]]

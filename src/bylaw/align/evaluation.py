@@ -96,7 +96,6 @@ class Evaluation(Struct, frozen=True):
 
 
 def score(task: Task, outcome: Outcome) -> Score:
-    """Score one task."""
     verdicts = judged_writes(task, outcome)
     recalled, made_up = recall(task.pack, outcome)
     return Score(

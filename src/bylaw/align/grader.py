@@ -38,7 +38,6 @@ class Gold(Struct, frozen=True):
     """The messages before the turn. The guards read the facts of the case from them."""
 
     def due(self) -> ToolCall | Text:
-        """The expected call or text."""
         return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Text)
 
     @property

@@ -19,8 +19,6 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 class Output(Struct, frozen=True):
-    """One output in parts."""
-
     thought: str | None
     """The content of the think block; None if there is none."""
     tool: str | None

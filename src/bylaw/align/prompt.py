@@ -54,7 +54,6 @@ def _asking(pack: Pack) -> list[str]:
 
 @cache
 def tool_lines(pack: str) -> str:
-    """Return every tool on one line each."""
     return "\n".join(["Tools:", *(tool_line(tool) for tool in pack_named(pack).schema.called.values())])
 
 

@@ -45,8 +45,6 @@ class Judged(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):
-    """A text for the user."""
-
     text: str
 
 

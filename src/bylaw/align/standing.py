@@ -39,7 +39,6 @@ class JudgedCalls(Struct, frozen=True):
 
     @property
     def flagged(self) -> list[str]:
-        """The findings."""
         broken = [*self.rules, *(rule["rule"] for call in self.calls for rule in call["rules"])]
         return [*(f"{name} not kept" for name in broken), *self._verdicts(_FLAGGED)]
 

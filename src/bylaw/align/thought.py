@@ -74,7 +74,6 @@ def label(name: str) -> str:
 
 
 def value_in_words(field: Field, value: Any) -> str:
-    """Return a value in words."""
     match value:
         case _ if value is ABSENT:
             return "not there"

@@ -56,8 +56,6 @@ class Review(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """A fault in a thought."""
-
     words: str
     why: str
     grave: Annotated[int, Meta(ge=1, le=5)]

@@ -17,7 +17,6 @@ from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord, agrees
 
 Index = dict[str, dict[Key, WorldRecord]]
-"""Records by entity and key."""
 
 
 class _Records:

@@ -35,8 +35,6 @@ class Saying(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """A field of an entity."""
-
     name: str
     type: FieldType = "string"
     values: tuple[str, ...] = ()

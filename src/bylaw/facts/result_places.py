@@ -279,7 +279,6 @@ class EventTexts:
         return text
 
     def places(self, step: int) -> ResultPlaces:
-        """Return the places of values in the result at `step`."""
         found = self._places.get(step)
         if found is None:
             found = self._places[step] = ResultPlaces(self.text(step))
@@ -303,7 +302,6 @@ class EventTexts:
                 yield step, call, self.text(step)
 
     def called(self, step: int) -> tuple[Call | None, int]:
-        """Return the call of the result at `step`, and its step."""
         result = self._result(step)
         call = None if result.call is None else self._events[result.call]
         return (call, result.call or 0) if isinstance(call, Call) else (None, -1)

@@ -250,7 +250,6 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
 
 
 def among(one: Unknown, values: Iterable[Any]) -> Any:
-    """Return `one in values`."""
     values = tuple(values)
     if any(isinstance(value, Unknown) for value in values):
         return opaque_bool(one.decider, f"{one.text} in {expression_text(values)}", gathered((one, *values)))
@@ -302,7 +301,6 @@ def subtract(one: Any, other: Any) -> Any:
 
 
 def kind_of(value: Any) -> ValueKind:
-    """Return the kind of a value, known or not."""
     return value.kind if isinstance(value, Unknown) else plain_kind(value)
 
 

@@ -25,7 +25,6 @@ SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX 
 XPF YER ZAR ZMW ZWG
 """
 CURRENCIES = frozenset(_ISO.split())
-"""ISO codes of currencies."""
 _SYMBOLS = """
 £=GBP €=EUR ₹=INR ₩=KRW ₽=RUB ₺=TRY ₴=UAH ₦=NGN ₫=VND ₱=PHP ₪=ILS ฿=THB ₸=KZT ₾=GEL ₼=AZN ₲=PYG ₵=GHS ₡=CRC US$=USD
 A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CHF SFr.=CHF zł=PLN Kč=CZK Ft=HUF
@@ -78,7 +77,6 @@ class Amount(Decimal):
 
 
 def amount_in(figures: Decimal, currency: str | None) -> Decimal:
-    """Return an amount, with or without a currency."""
     if currency is None:
         return figures
     amount = Amount(figures)

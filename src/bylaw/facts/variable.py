@@ -51,7 +51,6 @@ class Words(Struct, frozen=True, gc=False):
         return not self.values and not self.all_but
 
     def size(self) -> int:
-        """Return the size of the representation."""
         return len(self.values)
 
 
@@ -95,7 +94,6 @@ class Spans(Struct, frozen=True, gc=False):
         return not self.spans
 
     def size(self) -> int:
-        """Return the size of the representation."""
         return len(self.spans)
 
 

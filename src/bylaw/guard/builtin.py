@@ -86,7 +86,6 @@ class BuiltIns(Operations):
             raise Absent("an unknown list may be too short")
 
     def section(self, value: Any, start: Any, end: Any) -> Any:
-        """Return `value[start:end]`."""
         for part in (value, start, end):
             if isinstance(part, Unknown):
                 raise Stuck(part)

@@ -268,7 +268,6 @@ class Operations:
         return result
 
     def among(self, value: Any, constants: tuple[Any, ...]) -> Any:
-        """Return `value in ("a", "b")`."""
         if isinstance(value, Unknown):
             return among(value, constants)
         return value in constants or self._is_none_of(value, filter(may_be_read_otherwise, constants))
@@ -277,7 +276,6 @@ class Operations:
         return negated(self.among(value, constants))
 
     def within(self, value: Any, container: Any) -> Any:
-        """Return `value in container`."""
         if isinstance(container, Unknown):
             text = f"{expression_text(value)} in {container.text}"
             return opaque_bool(container.decider, text, gathered((value, container)))

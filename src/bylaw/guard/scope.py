@@ -135,7 +135,6 @@ class Scope:
         self.records: frozenset[str] = frozenset()
         """Parameters with records that Bylaw builds. In these, `None` means absent."""
         self.looped: set[str] = set()
-        """Loop variables."""
         self.helpers: FileHelpers | None = None
         self.label = ""
         """Distinguishes questions with the same text about different entities."""

@@ -48,7 +48,6 @@ class WholeAutomaton(Struct, frozen=True):
 
     @property
     def states(self) -> int:
-        """The number of states."""
         return len(self.accepting)
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:

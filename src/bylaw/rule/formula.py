@@ -175,7 +175,6 @@ def size(formula: Formula) -> int:
 
 
 def depth(formula: Formula) -> int:
-    """Return the nesting depth."""
     deepest = 0
     waiting = [(formula, 1)]
     while waiting:

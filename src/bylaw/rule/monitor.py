@@ -178,7 +178,6 @@ class Monitor:
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
     def fork(self) -> "Monitor":
-        """Return a copy of the monitor."""
         other = Monitor(self.rule)
         other._states = self._states
         return other
@@ -198,7 +197,6 @@ class Family:
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
-        """Return a copy of the family."""
         other = Family.__new__(Family)
         other.rule, other._others = self.rule, self._others.fork()
         other._monitors = {binding: monitor.fork() for binding, monitor in self._monitors.items()}
@@ -338,7 +336,6 @@ class MonitorSet:
         """The possible monitor states of each rule."""
 
     def fork(self) -> "MonitorSet":
-        """Return a copy of the set."""
         other = MonitorSet(self._book)
         other.states = self.states
         return other

@@ -76,7 +76,6 @@ class Limit(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The limit in words."""
         calls = " or ".join(sorted(self.tools))
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 

@@ -181,7 +181,6 @@ class Likeness:
         return self._found[pair]
 
     def take(self, texts: Iterable[str]) -> None:
-        """Embed these texts."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         self._vectors |= zip(new, self._embed(new) if new else (), strict=True)
 

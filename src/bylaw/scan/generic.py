@@ -116,7 +116,6 @@ class GenericTools:
         self._arguments: defaultdict[tuple[str, str], _Argument] = defaultdict(_Argument)
 
     def add(self, events: Iterable[object]) -> None:
-        """Add the events of one conversation."""
         page: Page | None = None
         for event in events:
             if isinstance(event, Result) and "[ref=" in event.text:

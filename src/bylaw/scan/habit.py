@@ -58,8 +58,6 @@ class Preparedness(Struct, frozen=True):
 
 
 class EarlierCall(Struct, frozen=True, dict=True):
-    """An earlier call with its result."""
-
     tool: str
     arguments: dict[str, object]
     text: str
@@ -166,8 +164,6 @@ FEWEST = 3
 
 
 class CallPlace(Struct, frozen=True):
-    """The place of a call in the logs."""
-
     trajectory: str
     step: int
     agent: str = ""

@@ -276,7 +276,6 @@ def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
 
 
 def _part_text(part: Any) -> str | None:
-    """Return the text of a part that has only text."""
     if type(part) is not dict:
         return None
     fields = cast("dict[str, Any]", part)

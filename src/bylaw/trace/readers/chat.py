@@ -404,7 +404,6 @@ def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
 
 
 def _call_ids(message: ChatMessage) -> list[str]:
-    """Return the ids of the calls in a message."""
     if message.tool_calls:
         return [text_id(call.id) for call in message.tool_calls]
     if message.content.__class__ is list:
