@@ -80,7 +80,8 @@ class Exchange:
     @cached_property
     def before(self) -> str:
         """The messages directly before the agent's last message, without a call between, normalised like a card."""
-        return card_form("\n".join(text for _, text in self.told[self._run : -1]))
+        last = self.told[-1][1] if self.told else ""
+        return card_form("\n".join(text for _, text in self.told[self._run : -1] if text != last))
 
     @cached_property
     def shown(self) -> str:
