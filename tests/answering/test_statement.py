@@ -55,6 +55,10 @@ def verdicts(folder: Path) -> dict[str, str]:
     return {row["trajectory"]: row["determined"] for row in rows}
 
 
+def state(folder: Path, **said: Any) -> None:
+    answer(folder, facts=[{"fact": "Request.reason", **said}])
+
+
 ASKING = ("audit", "talk.jsonl", "--pack", "desk", "--llm", "batch:asked")
 
 
@@ -68,7 +72,7 @@ def test_a_model_reads_what_code_cannot(folder: Path) -> None:
     asked = requests(folder)
     assert len(asked) == 2
     assert all("Why do you cancel?" in text and f"[0] user: {FREE}" in text for text in asked.values())
-    answer(folder, value="late", quotes=[{"step": 0, "text": "should have been here on Monday"}], because="It is late.")
+    state(folder, value="late", quotes=[{"step": 0, "text": "should have been here on Monday"}], because="It is late.")
     done = bylaw(folder, *ASKING)
     assert verdicts(folder) == {"plain": "compliant", "right": "compliant", "wrong": "violation"}
     assert "the user stated Request.reason 2 times" in " ".join(done.stdout.split())
@@ -88,9 +92,33 @@ def test_an_answer_without_the_users_words_or_with_another_value_settles_nothing
     folder: Path, said: dict[str, Any]
 ) -> None:
     bylaw(folder, *ASKING)
-    answer(folder, **said)
+    state(folder, **said)
     bylaw(folder, *ASKING)
     assert verdicts(folder) == {"plain": "compliant", "right": "inconclusive", "wrong": "inconclusive"}
+
+
+def test_one_question_covers_all_facts_that_the_guards_of_a_call_read(folder: Path) -> None:
+    entities = FILES["entities.yaml"] + (
+        "      photo: {type: 'boolean?', origin: user, question: Did you send a photo?,"
+        " from: [{says: photo, value: true}]}\n"
+        "      mood: {type: string, origin: user, question: How are you?, from: [{says: 'feel (.*)'}]}\n"
+    )
+    (folder / "desk" / "entities.yaml").write_text(entities, encoding="utf-8")
+    guard = (
+        f'def photo(call: cancel_order, facts):\n    """{SENTENCE}"""\n'
+        '    return permit() if facts.Request.photo else deny("no photo")\n'
+    )
+    (folder / "desk" / "guards" / "photo.py").write_text(guard, encoding="utf-8")
+    assert bylaw(folder, *ASKING).returncode == 3
+    asked = requests(folder)
+    assert len(asked) == 3, "one for each call; code reads the reason of the first"
+    assert sum("Why do you cancel?" in text for text in asked.values()) == 2
+    assert all("Did you send a photo?" in text and "How are you?" not in text for text in asked.values())
+    quotes = [{"step": 0, "text": "should have been here on Monday"}]
+    late = {"fact": "Request.reason", "value": "late", "quotes": quotes, "because": "It is late."}
+    answer(folder, facts=[late, {"fact": "Request.photo", "value": "not stated", "because": "None is mentioned."}])
+    bylaw(folder, *ASKING)
+    assert set(verdicts(folder).values()) == {"violation"}
 
 
 @pytest.mark.parametrize("form", ["[late, broken, other]", "string"])
@@ -106,7 +134,7 @@ def test_silence_breaks_only_a_policy_that_asks_the_user_to_say_it(
     (folder / "desk" / "entities.yaml").write_text(entities, encoding="utf-8")
     bylaw(folder, *ASKING)
     assert all(("`not stated` if" in text) == bool(nullable) for text in requests(folder).values())
-    answer(folder, value="not stated", because="The customer gave no reason.")
+    state(folder, value="not stated", because="The customer gave no reason.")
     done = bylaw(folder, *ASKING)
     assert verdicts(folder) == {"plain": "compliant", "right": verdict, "wrong": verdict}
     assert ("said nothing of it 2 times" in " ".join(done.stdout.split())) == bool(nullable)

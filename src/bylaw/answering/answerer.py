@@ -4,7 +4,7 @@ The model is behind `llm.Chat`. No function here raises: a question that cannot 
 estimates run the same code without sending requests.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -168,16 +168,18 @@ class ConversationAnswers:
 
         return self._asked_for(predicate.name, act, settle)
 
-    def stated(self, name: str, field: Field, act: Act) -> Answered:
-        """Return what the user stated for a fact before the act, with a single question."""
-
-        def settle(queries: "_Queries") -> Answered:
-            events = self._events()
-            return statement_answer(
-                name, field, act, queries.ask(statement_request(self._pack, field, act, events)), events
-            )
-
-        return self._asked_for(name, act, settle)
+    def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
+        """Return what the user stated for some facts before the act, with a single question about all of them."""
+        events, queries = self._events(), _Queries(self._answerer, self._asked)
+        try:
+            answer = queries.ask(statement_request(self._pack, facts, act, events))
+        except Exception as error:
+            why = _failure(error)
+            return {name: Answered(name, act.step, None, queries.count, (), why) for name in facts}
+        return {
+            name: msgspec.structs.replace(statement_answer(name, field, act, answer, events), queries=queries.count)
+            for name, field in facts.items()
+        }
 
     def _asked_for(self, name: str, act: Act, settle: Callable[["_Queries"], Answered]) -> Answered:
         queries = _Queries(self._answerer, self._asked)
@@ -185,7 +187,7 @@ class ConversationAnswers:
             answered = settle(queries)
         except Exception as error:
             # A failing model, recording or operation leaves the predicate unknown.
-            return Answered(name, act.step, None, queries.count, (), f"{type(error).__name__}: {error}"[:300])
+            return Answered(name, act.step, None, queries.count, (), _failure(error))
         return msgspec.structs.replace(answered, queries=queries.count)
 
     def _settle(self, name: str, act: Act, queries: "_Queries") -> Answered:
@@ -250,6 +252,10 @@ class Topic:
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
         return Plan((search, *checks))
+
+
+def _failure(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
 
 
 class _Queries:

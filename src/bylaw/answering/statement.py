@@ -1,6 +1,6 @@
-"""Asks a model what the user stated for a fact that only the user knows. A value must quote the user's own words."""
+"""Asks a model what the user stated for facts that only the user knows. A value must quote the user's own words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -18,32 +18,44 @@ from bylaw.trace.event import Event
 
 
 class Statement(Struct, frozen=True):
-    """A model's answer. `value` is text, and null if the user did not state it."""
+    """A model's answer about one fact. `value` is text, and null if the user did not state it."""
 
+    fact: str
     value: str | None
     quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
 
-SCHEMA = schema_of(Statement)
+class Statements(Struct, frozen=True):
+    facts: tuple[Statement, ...] = ()
 
 
-def statement_request(pack: Pack, field: Field, act: Act, events: Sequence[Event]) -> Request:
-    """Return the request to the model: the fact, an excerpt of the conversation before the call, and the call."""
+SCHEMA = schema_of(Statements)
+TOKENS = 200
+"""The length of an answer about one fact."""
+
+
+def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: Sequence[Event]) -> Request:
+    """Return the request to the model: the facts, an excerpt of the conversation before the call, and the call."""
     given = {
-        "fact": field.question or field.name.replace("_", " "),
-        "form": _form(field),
+        "facts": "\n".join(
+            f"- {name}: {field.question or field.name.replace('_', ' ')}\n  Form: {_form(field)}"
+            for name, field in facts.items()
+        ),
         "pieces": Excerpt(pack, events, act, dict(act.arguments)).text(),
         "call": call_text(act.tool or "", act.arguments),
     }
-    return render(PROMPTS, "statement", given, schema=SCHEMA, max_tokens=400)
+    return render(PROMPTS, "statement", given, schema=SCHEMA, max_tokens=TOKENS * (1 + len(facts)))
 
 
 def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
     """Interpret the answer. A value settles nothing if it does not fit the field, or does not quote the user."""
-    reply = answer.read(Statement)
-    if reply is None:
+    replies = answer.read(Statements)
+    if replies is None:
         return Answered(name, act.step, None, because=answer.why or "the answer could not be read")
+    reply, *others = [each for each in replies.facts if each.fact == name] or [None]
+    if reply is None or others:
+        return Answered(name, act.step, None, because="the answer does not settle this fact")
     said = History(events, act, ("user",))
     quotes = tuple(quote for quote in reply.quotes if said.holds(quote))
     if field.nullable and reply.value == UNSAID:

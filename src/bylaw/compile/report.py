@@ -51,10 +51,8 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
     return lines
 
 
-_POLICIES_PER_SENTENCE = 0.45
+_POLICIES_PER_SENTENCE = 0.8
 _GUARDS_PER_POLICY = 0.75
-_GUARDS_PER_WRITE = 3
-"""A typical number of policies per write tool, for a document of any length."""
 _DISPUTED = 0.2
 """The typical share of guards that need a referee or a repair."""
 
@@ -69,9 +67,7 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
         return [f"first round, as it is: {first}", then]
     sentences = len(source.document.sentences)
     policies = max(1, round(sentences * _POLICIES_PER_SENTENCE))
-    hinted = [card for card in source.cards.values() if card.effect is not None]
-    writes = sum(card.effect != "read" for card in source.cards.values()) if hinted else len(source.cards) / 2
-    guards = max(1, round(min(policies * _GUARDS_PER_POLICY, writes * _GUARDS_PER_WRITE)))
+    guards = max(1, round(policies * _GUARDS_PER_POLICY))
     later = {
         "uncovered sentences": -(-len(sections(source.document)) // 2),
         "kinds and tools": -(-policies // SORTED_TOGETHER),

@@ -13,7 +13,7 @@ from bylaw.engine.verdict import fact_record
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.entity import Field
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.seen import SeenFacts
+from bylaw.facts.seen import SeenFacts, Testimony
 from bylaw.facts.value import UNSEEN, alike
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
@@ -74,8 +74,8 @@ class SettlesConsent(Protocol):
 class ReadsStatements(Protocol):
     """An answerer that can read what the user stated."""
 
-    def stated(self, name: str, field: Field, act: Act) -> Answered:
-        """Return the value of a fact that only the user knows, as stated before the act."""
+    def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
+        """Return the values of facts that only the user knows, as stated before the act."""
         ...
 
 
@@ -113,6 +113,8 @@ class PredicateValues:
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {}
         """Answers so far, by predicate and step."""
+        self._stated: dict[tuple[str, int], Answered] = {}
+        """Answers about what the user stated, including facts that no guard has read yet."""
         for each in known:
             self.answered[each.predicate, each.step] = each
         self._pack = pack
@@ -211,13 +213,30 @@ class PredicateValues:
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
         """Return what a model reads that the user stated before a call; UNSEEN if it is unclear. Cached."""
         assert self._reads is not None
-        found = self.answered.get((name, record.step))
+        at = name, record.step
+        found = self.answered.get(at)
         if found is None:
-            act = Act(record.step, record.call.tool, dict(record.call.arguments), "", (), (), 1, 0, False, "")
-            found = self.answered[name, record.step] = self._reads.stated(name, field, act)
+            if at not in self._stated:
+                act = Act(record.step, record.call.tool, dict(record.call.arguments), "", (), (), 1, 0, False, "")
+                facts = {name: field, **self._unread(record)}
+                self._stated |= {(each, record.step): said for each, said in self._reads.stated(facts, act).items()}
+            found = self.answered[at] = self._stated[at]
         if field.nullable and found.value == UNSAID:
             return None if self._ledger.has_heard_all(record.step) else UNSEEN
         return UNSEEN if found.value is None else found.value
+
+    def _unread(self, record: CallRecord) -> dict[str, Field]:
+        """Return the facts that the call's guards mention, that only the user knows, and that code cannot read."""
+        guards = self._pack.by_tool.get(record.call.tool, ())
+        mentioned = frozenset[str]().union(*(guard.attributes for _, guard in guards))
+        testimony = Testimony(self._ledger, record, self._context)
+        return {
+            f"{entity.name}.{field.name}": field
+            for entity in self._pack.schema.entities.values()
+            if not entity.key and entity.name in mentioned
+            for field in entity.fields.values()
+            if field.origin == "user" and field.name in mentioned and testimony.read(field, is_checked=True) is UNSEEN
+        }
 
     def card_text(self, record: CallRecord) -> str:
         """Describe a call for the user in plain language, as the strictest predicate requires."""

@@ -56,6 +56,11 @@ class Guard:
         named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
         return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
 
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Every attribute name in the guard and in the functions that it calls."""
+        return frozenset(node.attr for node in self._nodes() if isinstance(node, ast.Attribute))
+
     @property
     def functions(self) -> list[tuple[str, int]]:
         """Return file and line of every function that the guard calls, directly or indirectly."""
