@@ -174,6 +174,11 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
     return found[0] if found else ""
 
 
+def text_id(id: Any) -> str:
+    """Return an id as text; empty if there is none."""
+    return "" if id is None else str(id)
+
+
 def read_content(recorded: Any) -> str | Raw:
     """Return a tool result that did not come as text. Parts are joined to text, anything else stays JSON."""
     if recorded is None:

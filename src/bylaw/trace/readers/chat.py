@@ -21,10 +21,8 @@ from bylaw.trace.readers.parts import (
     is_picture_or_sound,
     words_in,
 )
-from bylaw.trace.readers.parts import (
-    text_id as text_id,
-)
 from bylaw.trace.recorded_value import plain_text, read_arguments, seconds
+from bylaw.trace.recorded_value import text_id as text_id
 from bylaw.trace.transcript import Transcript
 
 Id = str | int | None

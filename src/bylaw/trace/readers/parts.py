@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.trace.document import Malformed
-from bylaw.trace.recorded_value import TEXTS, plain_text, seconds, shown
+from bylaw.trace.recorded_value import TEXTS, plain_text, seconds, shown, text_id
 from bylaw.trace.transcript import is_users
 
 Fields = dict[str, Any]
@@ -312,11 +312,6 @@ def has_words(value: Any) -> bool:
 def first(fields: Fields, names: tuple[str, ...]) -> Any:
     """Return the first of these fields that is not null."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
-
-
-def text_id(id: Any) -> str:
-    """Return an id as text; empty if there is none."""
-    return "" if id is None else str(id)
 
 
 def _fields(value: Any) -> Fields:
