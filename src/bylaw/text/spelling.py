@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import product
+from string import ascii_lowercase, digits
 from typing import Any
 
 from bylaw.text.day import MONTHS, days
@@ -13,6 +15,10 @@ from bylaw.text.number import ONES, TENS, canonical
 
 _SPOKEN = 10_000
 """Numbers up to this size may be written out in words."""
+_NEAR = 40
+"""How many characters before and after a month or a figure may belong to the same day."""
+_IN_WORD = ascii_lowercase + digits + "._/:-"
+"""Characters of a word that this limit may have cut."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
@@ -84,9 +90,23 @@ class Spelling:
         """Whether a folded text names the day, with its year or without one."""
         assert self._day is not None
         year, month, day = self._day
-        if any((each.month, each.day) == (month, day) and each.year in (0, year) for each in days(text)):
-            return True
-        return any(stands_whole(each, text) for each in (f"{month:02}-{day:02}", f"{month}-{day}"))
+        for near in _around(self._parts, text):
+            if any((each.month, each.day) == (month, day) and each.year in (0, year) for each in days(near)):
+                return True
+            if any(stands_whole(each, near) for each in (f"{month:02}-{day:02}", f"{month}-{day}")):
+                return True
+        return False
+
+
+def _around(parts: Sequence[str], text: str) -> Iterator[str]:
+    """Yield the words around each of these parts in a text, which may be a long result."""
+    for part in parts:
+        here = text.find(part)
+        while here >= 0:
+            start, end = max(0, here - _NEAR), here + _NEAR
+            near = text[start:end] if end >= len(text) else text[start:end].rstrip(_IN_WORD)
+            yield near.lstrip(_IN_WORD) if start else near
+            here = text.find(part, here + 1)
 
 
 def spell(value: Any) -> Spelling | None:
