@@ -34,6 +34,7 @@ READS, OTHERWISE = "argument: query, as: sql, statements: [delete]", "otherwise:
         ("looks: [", "looks: ['shop[.]test/.*', ", "must be of one host"),
         ("looks: [", "looks: ['https://shop[.]test/a|.*', ", "must be of one host"),
         ("looks: [", "looks: ['https://shop[.]test/(', ", "is not a pattern"),
+        ("looks: [", "looks: ['https://shop[.]test/x)?(.*', ", "is not a pattern"),
         ("^Total: ([0-9.]+) EUR$')\"", "^Total: ([0-9.]+) EUR$')\", within: {}", "any element of the page"),
         ("tables_written, type: list}", "tables_written, type: list, within: {role: main}}", "takes no `within`"),
     ],

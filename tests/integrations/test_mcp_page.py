@@ -47,7 +47,7 @@ FILES = {
     "tools.yaml": r"""tools:
   browser_navigate: {effect: read, parameters: {url: string}}
   browser_snapshot: {effect: read}
-  browser_click: {effect: write}
+  browser_click, browser_press_key, browser_type: {effect: write}
 actions:
   place_order:
     of: browser_click
@@ -58,7 +58,9 @@ actions:
   show: {of: browser_click, on: {role: button, name: Show}, effect: write, changes: []}
   press_in_frame: {of: browser_click, on: {role: button, name: In frame}, effect: write, changes: []}
   follow: {of: browser_click, on: {role: link}, effect: read}
-pages: {looks: ['http://127[.]0[.]0[.]1:PORT/help']}
+  scroll: {of: browser_press_key, on: {named: '.*'}, effect: read}
+  fill_in: {of: browser_type, on: {role: textbox}, effect: read}
+pages: {looks: ['http://127[.]0[.]0[.]1:PORT/help', 'http://127[.]0[.]0[.]1:PORT/cart']}
 """,
     "guards/orders.py": '''def small(call: place_order, facts):
     """No order is over 500 EUR."""
@@ -80,6 +82,7 @@ class Shop:
         self.changed = threading.Event()
         self.framed = threading.Event()
         self.placed = 0
+        self.tricks: dict[str, str] = {}
         shop = self
 
         class Answer(http.server.BaseHTTPRequestHandler):
@@ -91,6 +94,10 @@ class Shop:
                     text += "of another shop"
                 elif self.path == "/change":
                     text, shop.changing = shop.changing, ""
+                elif self.path in shop.tricks:
+                    text = shop.tricks[self.path]
+                elif self.path.startswith("/do"):
+                    shop.placed += 1
                 elif self.path == "/changed":
                     shop.changed.set()
                 self.answer(text)
@@ -221,6 +228,44 @@ async def test_a_link_that_leads_elsewhere_by_now_is_decided_anew(tmp_path: Path
         shop.change("total.textContent = 'Total: 820.00 EUR'")
         assert "did not run" not in await agent.click("Help")
         assert "/help" in await agent.look()
+
+
+LINK, KEYS = "browser_click", ("ArrowDown", "ArrowRight", " ", "End", "a", "Enter")
+ACTING = "fetch('/do', {method: 'POST'})"
+TRICKS = (
+    ("<a href=/do>X</a>", LINK),
+    ("<a href='/cart?action=remove'>X</a>", LINK),
+    ("<a href=/cart/../do>X</a>", LINK),
+    ("<a href='/..;/do'>X</a>", LINK),
+    ("<base href=/do/><a href=cart>X</a>", LINK),
+    (f"<a href='javascript:{ACTING.replace(chr(39), chr(34))}'>X</a>", LINK),
+    (f'<a href=/cart><details ontoggle="{ACTING}"><summary>X</summary></details></a>', LINK),
+    ("<form id=f method=post action=/do></form><a href=/cart><button form=f>X</button></a>", LINK),
+    ("<form id=f method=post action=/do></form><button form=f role=link>X</button>", LINK),
+    (f'<input type=range autofocus onchange="{ACTING}">', "browser_press_key"),
+    (f'<input type=radio name=r checked autofocus><input type=radio name=r onchange="{ACTING}">', "browser_press_key"),
+    (f'<p>X</p><div tabindex=0 autofocus onkeydown="{ACTING}">X</div>', "browser_press_key"),
+    (f'<div role=grid><div role=gridcell tabindex=0 autofocus onkeydown="{ACTING}">X</div></div>', "browser_press_key"),
+    (f'<p>X</p><script>onkeydown = event => event.key == "a" && {ACTING}</script>', "browser_press_key"),
+    (f'<button role=textbox onclick="{ACTING}">X</button>', "browser_type"),
+)
+
+
+async def test_no_look_acts(tmp_path: Path, shop: Shop) -> None:
+    async with behind_proxy(tmp_path, port=shop.server.server_port) as client:
+        agent = Agent(client)
+        for number, (body, tool) in enumerate(TRICKS):
+            path = f"/trick{chr(97 + number)}"
+            shop.tricks[path] = f"<title>Trick</title>{body}"
+            for key in KEYS if tool == "browser_press_key" else ("",):
+                await agent.call("browser_navigate", url=shop.address + path)
+                found = re.search(r"(?:link|textbox)[^\n]*\[ref=(\w+)\]", await agent.look())
+                target = found[1] if found is not None else "none"
+                given = {"key": key} if key else {"target": target}
+                if tool == "browser_type":
+                    given |= {"text": "a ", "slowly": True}
+                await agent.call(tool, **given)
+                assert shop.placed == 0, body
 
 
 async def test_a_navigation_that_overtakes_a_click_stops_it(tmp_path: Path, shop: Shop) -> None:

@@ -300,7 +300,7 @@ class _Reader:
         if not names_host(f"^{text}"):
             hint = "begin it with a scheme and a whole host, `https://shop[.]example/`, and write no `|`"
             self._fault("a pattern under `looks` must be of one host", "pages", "looks", place, hint=hint)
-        return self._pattern(f"^(?:{text})$", "pages", "looks", place)
+        return self._pattern(f"^{text}$", "pages", "looks", place)
 
 
 def type_of(error: BylawError) -> type[BylawError]:
