@@ -4,8 +4,10 @@ from pathlib import Path
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bylaw.consent.answer import Shown, begins_with_yes, is_courtesy, is_english, languages_of, said
+from bylaw.consent.answer import Shown, begins_with_yes, is_courtesy, is_english, languages, languages_of, said
 from bylaw_lab.clinic import simulator
 from bylaw_lab.clinic.simulator.dialogue import YES
 from tests.written import load
@@ -316,3 +318,20 @@ def test_greetings_and_thumbs_may_stand_beside_a_yes_in_any_language(shown: str,
 def test_a_greeting_before_another_word_begins_with_no_yes() -> None:
     assert not begins_with_yes("Good morning, what does it cost?")
     assert not begins_with_yes("Thank you, no.")
+
+
+_LISTED = frozenset(
+    phrase
+    for each in languages().values()
+    for kind in ("yes", "ok", "alone")
+    for phrase in getattr(each.phrases, kind)
+    if phrase.isalpha() and each.is_spaced
+)
+
+
+@given(st.sampled_from(sorted(_LISTED)), st.integers(0, 9), st.sampled_from(["", *"aehiknorstuxz"]))
+def test_a_word_that_only_resembles_a_yes_is_none(word: str, at: int, letter: str) -> None:
+    near = word[:at] + letter + word[at + 1 :]
+    assert said(word, known=frozenset(languages())) in ("yes", "other")
+    if near not in _LISTED:
+        assert said(near, known=frozenset(languages())) != "yes"

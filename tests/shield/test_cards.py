@@ -362,3 +362,28 @@ def test_words_in_messages_directly_before_a_card_may_change_its_meaning(
         session.decide("get_rate", {})
     session.user("Yes.")
     assert session.decide("transfer", WANTED).allowed is is_allowed
+
+
+@pytest.mark.parametrize("said", ["Send 250 to AC-22.", "Saya mahu transfer to AC-22 250."])
+@pytest.mark.parametrize("answer", ["Tak", "Tak.", "tak tak", "Boleh", "Joo", "Ndiyo", "Ano", "Da", "Blorp"])
+@pytest.mark.parametrize("agreed", ["{consented: card}", "{consented: told}"])
+def test_a_word_that_may_be_of_an_unknown_language_is_no_yes(
+    tmp_path: Path, said: str, answer: str, agreed: str
+) -> None:
+    session = Shield(write(tmp_path, agreed)).session("c")
+    session.user(said)
+    card = session.decide("transfer", WANTED).card
+    assert card is not None
+    session.agent(card.text if "card" in agreed else "Shall I transfer 250 to AC-22?")
+    session.user(answer)
+    assert not session.decide("transfer", WANTED).allowed
+
+
+def test_a_shared_word_is_a_yes_from_a_customer_who_speaks_its_language(tmp_path: Path) -> None:
+    session = Shield(write(tmp_path)).session("c")
+    session.user("Dzień dobry, proszę przelać 250 na AC-22.")
+    card = session.decide("transfer", WANTED).card
+    assert card is not None
+    session.agent(card.text)
+    session.user("Tak")
+    assert session.decide("transfer", WANTED).allowed

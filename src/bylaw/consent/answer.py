@@ -151,7 +151,8 @@ class Language:
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
         """Whether each of these phrases has another meaning in another language."""
-        return all(each in self.phrases.shared for each in phrases)
+        shared = self.phrases.shared
+        return all(each in shared or shared.issuperset(each.split()) for each in phrases)
 
 
 @cache

@@ -507,8 +507,11 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message, recognised from its beginning."""
-    return languages_of(message.text[:_SAMPLE])
+    """Return the languages of a message, recognised from its beginning by two different words.
+
+    One word is not enough: an English "to" would make the Malay no "tak" a Polish yes.
+    """
+    return languages_of(message.text[:_SAMPLE], 2)
 
 
 @lru_cache(maxsize=256)
