@@ -102,7 +102,7 @@ class PageTerms(Struct, frozen=True):
         return any(pattern.occurs(address) for pattern in self.looks)
 
     def changes_with(self, tool: str) -> bool:
-        """Whether a call of the tool may change the page or show another."""
+        """Whether a call of the tool may change the page or show another page."""
         return _is_one(tool, self.tools) and not _is_one(tool, self.unchanged_by)
 
     def shows(self, tool: str) -> bool:

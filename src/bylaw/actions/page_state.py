@@ -137,7 +137,7 @@ class Targeted(NamedTuple):
     item: Mapping[str, Any] = {}
     """The record in a list of arguments that names the element, such as a form field; otherwise empty."""
     act: int = 0
-    """The number of the act within the call. One act may affect several elements."""
+    """The number of the operation within the call. One operation may affect several elements."""
 
 
 def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
@@ -202,12 +202,12 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
 
 
 def is_quiet(key: Any) -> bool:
-    """Whether a key submits no form. An unknown key may."""
+    """Whether a key submits no form. An unknown key may submit a form."""
     return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
 
 
 def _check_inside(page: Page, element: Element) -> None:
-    """Raise NotTaken if a click on an element may press another one inside."""
+    """Raise NotTaken if a click on an element may press another element inside it."""
     inside = next((each for each in page.descendants(element) if each.role in _PRESSED), None)
     if inside is not None and element.role not in FIELDS:
         raise NotTaken(f"{name_of(page, element)} has {name_of(page, inside)} inside, which the call may press")

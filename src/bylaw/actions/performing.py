@@ -76,7 +76,7 @@ class Part(Struct, frozen=True):
     is_moved: bool = False
     """Whether a command may run in another folder than the first."""
     target: Any = None
-    """How an element is acted on."""
+    """What the call does to the element."""
 
 
 class Performing:
@@ -255,13 +255,13 @@ class _Resolving:
         if len(known) > MOST:
             raise NotTaken(f"it does more than {MOST} things")
         if len(known) > 1:
-            # Consent to an action alone does not cover the same action among others.
+            # Consent to one action does not cover a call that performs other actions too.
             together = [each.tool for each, _ in known]
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
     def _may_look(self) -> bool:
-        """Whether a call that could press or choose something certainly does not, whatever the action is named."""
+        """Whether a call that could press or choose something certainly does neither, whatever its action is named."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", "fields", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:

@@ -284,7 +284,7 @@ class Bearing(Struct, frozen=True):
     seen: tuple[Saw, ...] = ()
     """All facts that the guards read and the agent had seen."""
     weighed: tuple[Saw, ...] = ()
-    """The facts among these that determine a value of the call."""
+    """The facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
     """The values that the served policies compare with the call's arguments, whatever was seen."""
     lacking: tuple[Fact, ...] = ()
@@ -417,7 +417,7 @@ class _Look:
         return {each.rule.policy for each in found}
 
     def weighing(self) -> set[str]:
-        """Return the policies that determine an argument other than a name or id, such as an amount or a tier."""
+        """Return the policies that determine an argument that is not a name or id, such as an amount or a tier."""
         values = valued(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id

@@ -420,7 +420,7 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""The share of recorded conversations reserved for RL turns. Of two or more, at least one is reserved."""
+"""The share of recorded conversations reserved for RL turns. Of two or more conversations, at least one is reserved."""
 Keep = Literal["failed", "flagged", "open"]
 """Keeps conversations that are normally left out: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
@@ -481,7 +481,8 @@ def build_from_logs(
 ) -> Path:
     """Make sets from recorded conversations that are fit for learning; return the data card's path.
 
-    `auditor` says which ones an audit flags or leaves undecided. By default they are audited here, without a world.
+    `auditor` says which conversations an audit flags or leaves undecided. By default they are audited here, without a
+    world.
     """
     held = pack_named(pack)
     audited = auditor or FreshAudit(pack)

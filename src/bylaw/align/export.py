@@ -133,7 +133,7 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 
 
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
-    """Return `compute_score` for verl: one output with its `ground_truth`, a row or a row as JSON.
+    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row, also as JSON.
 
     The guards need the row's `prompt`, which may also be in `extra_info`.
     """

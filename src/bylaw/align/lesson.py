@@ -177,7 +177,10 @@ class Turn(NamedTuple):
 
 
 def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
-    """Yield the agent's acts with the messages before each, without thoughts, which take far longer."""
+    """Yield the agent's calls and texts, each with the messages before it.
+
+    Thoughts are left out, because they take far longer.
+    """
     events = trajectory.events
     results = {event.call: event for event in events if isinstance(event, Result) and event.call is not None}
     heard: list[tuple[str, str]] = []

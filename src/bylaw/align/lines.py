@@ -52,7 +52,7 @@ def read_turn(line: bytes, place: str) -> Turn:
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
-    """A call, or the value that represents text on this side."""
+    """Return a call, or the value that stands for a text in this part of the line."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(f"{name} has {many} of `tool` and `{words}`, and needs one - at `$.{name}`")

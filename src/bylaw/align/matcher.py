@@ -146,7 +146,7 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value of a text with the choices in its own clause, or else in the last clause with any."""
+    """Return each value of a text with the choices in its own clause, or else in the last clause that has choices."""
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -248,7 +248,7 @@ class Matcher:
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
                     made_up.append(statement.text)
-        # A sentence with one wrong part does not state the policy correctly elsewhere.
+        # If one part of a sentence is wrong, no other part counts as a correct statement of the policy.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
@@ -272,7 +272,7 @@ class Matcher:
         return entry if score >= ALIKE else None
 
     def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
-        """Whether the values, limits and cases in a statement are the policy's."""
+        """Whether the values, limits and cases in a statement are those of the policy."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
             # A number without a unit may have any unit of the policy. "No charge" is $0.00.
@@ -309,7 +309,7 @@ class Matcher:
         return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
-        """Whether the policy also permits this in the same case."""
+        """Whether the policy, too, uses this permissive word in the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
         if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
@@ -358,7 +358,7 @@ class Checked(Struct, frozen=True):
     beside: tuple[str, ...]
     """Policies that the thought states and the turn does not need."""
     made_up: tuple[str, ...]
-    """Stated rules of no policy, and amounts and days without a source in policies or conversation."""
+    """Rules that belong to no policy, and amounts and days that neither a policy nor the conversation contains."""
 
     @property
     def is_faithful(self) -> bool:

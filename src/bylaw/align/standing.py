@@ -1,7 +1,7 @@
 """Decides which recorded conversations are fit for learning, by an audit and by the faults of their calls.
 
 The audit runs here, with a world if one is given, or is read from an earlier audit's folder. Flagged and undecided
-conversations are treated separately, because only the former contain a fault.
+conversations are treated separately, because only flagged conversations contain a fault.
 """
 
 from collections.abc import Mapping, Sequence

@@ -241,7 +241,7 @@ class _Composer(Struct):
                 return self._reply()
 
     def _values(self, call: Call) -> str:
-        """Return the call's values other than names and ids."""
+        """Return the call's values that are not names or ids."""
         weighed = valued(self.pack, call.tool)
         return listed(
             [

@@ -205,7 +205,7 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """Return a plan that worked for the same topic, or one from the model, or the default plan."""
+        """Return a plan that worked for the same topic, or else a plan from the model, or else the default plan."""
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
         for share, known in alike:
@@ -290,7 +290,7 @@ class Estimate:
         self._answered = set[str]()
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the known answers. Raises ChatError if one is missing."""
+        """Return the known answers. Raises ChatError if an answer is missing."""
         found = [self._known(request) for request in requests]
         self._answered |= {each.key for each, answer in zip(requests, found, strict=True) if answer is not None}
         self._counted |= {each.key: each for each, answer in zip(requests, found, strict=True) if answer is None}

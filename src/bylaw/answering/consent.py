@@ -36,7 +36,7 @@ _BEFORE, _AFTER = 80, 160
 _BESIDE = 25
 """How many characters are kept around an amount or a value of the call in a shortened message."""
 _FIGURES = 4
-"""The maximum number of amounts and call values kept in a shortened message. The last ones are kept."""
+"""The maximum number of amounts and call values kept in a shortened message. The last of these are kept."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
 """Repeated lines shorter than this are kept."""
@@ -141,7 +141,7 @@ def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[st
 
 
 def _is_day(value: str) -> bool:
-    """Whether a value is a date. People write dates differently from a call."""
+    """Whether a value is a date. People and calls write dates differently."""
     try:
         return bool(date.fromisoformat(value))
     except ValueError:

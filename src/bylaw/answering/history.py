@@ -66,7 +66,7 @@ class History:
         return {piece.step: _plain(piece.text) for piece in self.pieces}
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
-        """Return the pieces that share the rarest words with a search, each with its reply, and the latest ones, in
+        """Return the pieces that share the rarest words with a search, each with its reply, and the latest pieces, in
         order.
         """
         mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]

@@ -36,7 +36,10 @@ class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
 
 
 class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
-    """Whether the results of searches contain something of a kind, by the detector of that name or else by a model."""
+    """Checks whether the results of searches contain something of a kind.
+
+    The detector of that name decides or, if there is none, a model.
+    """
 
     name: str
     kind: str

@@ -32,7 +32,7 @@ _WORTH = 0.8
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
-    """Shorten cases: similar ones become variations under `but` of another case."""
+    """Shorten cases: similar cases become variations under `but` of another case."""
     made: list[Case] = []
     for case in map(_without_default, cases):
         best: tuple[int, Case, Case] | None = None
@@ -307,7 +307,9 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """For each policy, return the number of recorded acts it flags, and the place and reason of the first few."""
+    """For each policy, return the number of recorded calls and messages that it flags, with the place and reason of the
+    first few.
+    """
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

@@ -44,7 +44,7 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 def unused_numbers(draft: Draft, code: str) -> list[str]:
     """Return the policy's numbers, in digits, that the code lacks.
 
-    A sentence may state several policies, or stand in a table, so its numbers count only if the definition or
+    A sentence may state several policies, or be part of a table, so its numbers count only if the definition or
     description repeats them.
     """
     elsewhere = _used(code)
@@ -139,7 +139,7 @@ def read_given_cases(
 
 
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """Return an answer's cases. Of a truncated answer, return the complete ones."""
+    """Return an answer's cases. Of a truncated answer, return the complete cases."""
     try:
         return cases_answer(text), []
     except Unreadable as error:
@@ -551,7 +551,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
-    """Return a complaint if a guard permits or denies every call but some in which a field is None."""
+    """Return a complaint if a guard gives the same answer for every call, apart from calls in which a field is None."""
     failed = [each for each in trials if each.outcomes[0] == "failed"]
     empty = [_empty_fields(each) for each in failed]
     if not failed or not all(empty):

@@ -60,7 +60,7 @@ class Pool(Struct, frozen=True):
     read_as: Mapping[str, str]
     """Arguments that guards read as money, dates or times."""
     inner_as: Mapping[str, str] = {}
-    """The same for names inside records."""
+    """Names inside records that guards read as money, dates or times."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
@@ -186,7 +186,7 @@ class World:
         return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return one or two such entities, or none."""
+        """Return no, one or two entities that match."""
         found: list[Key] = []
         if len(entity.key) != 1 or not all(isinstance(value, str | int) for value in match.values()):
             return found, True
@@ -199,7 +199,7 @@ class World:
         return found, True
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
-        """Return how many such earlier calls exist in this world."""
+        """Return how many matching earlier calls exist in this world."""
         happened = self._random("done", tool, *sorted(map(str, match.items()))).random() < 0.3
         if happened:
             self.done_so_far.append({tool: dict(match)})

@@ -121,7 +121,7 @@ class Lesson(Struct, frozen=True):
     """The pack's own margin."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """Return the accuracy of the rules on examples, with the pack's weights and with the learned ones."""
+        """Return the accuracy of the rules on examples, with the pack's weights and with the learned weights."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
@@ -153,7 +153,7 @@ class Lesson(Struct, frozen=True):
         )
 
     def record(self, labels: str, loss: Loss = "hinge") -> dict[str, Any]:
-        """Return the number of examples, and the accuracy with the pack's weights and with the learned ones."""
+        """Return the number of examples, and the accuracy with the pack's weights and with the learned weights."""
         record: dict[str, Any] = {"labels": labels, "loss": loss}
         for name, examples in (("examples", self.taught), ("kept_back", self.kept_back)):
             record[name] = len(examples)

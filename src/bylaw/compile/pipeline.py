@@ -59,7 +59,7 @@ class Source(Struct, frozen=True):
     rejected: Mapping[str, str] = {}
     """Why a policy's check was rejected, by policy. The next question contains the reason."""
     embed: Embedder | None = None
-    """Finds similar predicates for refinement. None compares spelling."""
+    """Finds similar predicates for refinement. If it is None, spelling is compared."""
 
     @property
     def tried_at(self) -> str:
@@ -72,7 +72,7 @@ class Owner(Struct, frozen=True):
     """The owner's edits, as far as requests and trials depend on them."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
-    """Returns the owner's entities and tools from the compiler's."""
+    """A function that takes the compiler's entities and tools, and returns them with the owner's edits."""
     checks: frozenset[str] = frozenset()
     """Policies with an edited check."""
 

@@ -13,7 +13,9 @@ from typing import Any, cast
 from bylaw.compile.things import Schema, section
 
 _OFTEN = 5
-"""How many different records show an order of dates, and how many calls the length of a list."""
+"""An order of dates counts if this many different records show it, and a minimum length of a list if this many calls
+do.
+"""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Place = tuple[str, str]

@@ -118,7 +118,7 @@ def _names(found: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def _is_made(path: Path) -> bool:
-    """Whether the text's lines differ from the file's."""
+    """Whether the lines of the text differ from those of the file."""
     return path.suffix.lower() in (*_HTML, ".docx", ".pdf")
 
 

@@ -116,7 +116,7 @@ class Ruleset:
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """Return a policy's cases for new rules, each with its part, and what fails."""
+        """Return a policy's cases for new rules, each with the rule that it tests, and a description of what fails."""
         policy = Policy(check.policy, "rule", "")
         names = [str(each["id"]) for each in rules["rules"]]
         strange = [name for name in names if name != check.policy and not name.startswith(f"{check.policy}-")]
@@ -325,7 +325,7 @@ class _Refinement:
         self._left = budget
         self._heap: list[tuple[float, str]] = []
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
-        """All earlier forms of each policy's rules. Returning to one is not a refinement."""
+        """All earlier forms of each policy's rules. Returning to an earlier form is not a refinement."""
         self.judged: dict[str, float] = {}
         """The model's vagueness rating by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}

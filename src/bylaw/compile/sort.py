@@ -32,7 +32,10 @@ class UserFact(Struct, frozen=True):
     values: tuple[str, ...] = ()
     question: str = ""
     said: bool = False
-    """Whether silence breaks the policy, or counts as no. The fact is then None if the user has said nothing of it."""
+    """Whether the policy is broken, or the answer counts as no, if the user says nothing about the fact.
+
+    The fact is then None.
+    """
     argument: str = ""
     sayings: tuple[Saying, ...] = ()
 
@@ -60,7 +63,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """Return the classification of each policy by id, asking for unknown ones."""
+    """Return the classification of each policy by id. Unknown classifications are asked for."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)

@@ -379,7 +379,8 @@ _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
     """Drop entities of origin `conversation` that no tool shows, because these would never exist. If such an entity is
-    simply looked up, the first tool that shows it is its look-up, so that a missing one is a missing look-up.
+    simply looked up, the first tool that shows it is its look-up, so that a missing entity is reported as a missing
+    look-up.
     """
     made: dict[str, Any] = {}
     for name, body in things.entities.items():

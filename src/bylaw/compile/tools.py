@@ -68,7 +68,7 @@ class Types:
             return {"type": "object"}
 
     def _first(self, parts: list[ast.expr], depth: int) -> dict[str, Any]:
-        """Return the first member of a union other than None."""
+        """Return the first member of a union that is not None."""
         found = [self.schema(part, depth + 1) for part in parts]
         return next(filter(None, found), found[0])
 

@@ -193,7 +193,7 @@ class CallRecord(Struct, eq=False):
     untold: Mapping[str, Any] = {}
     """For an action: the call's values that it does not take. An agreement to the action also covers these."""
     is_evidence: bool = True
-    """Whether the result shows facts. The result of an action does not, if the agent may have written it."""
+    """Whether the result shows facts. The result of an action shows no facts if the agent may have written it."""
     is_beside: bool = False
     """Whether the call's actions are counted separately."""
     may_be: frozenset[str] = frozenset()
@@ -301,7 +301,7 @@ class Answers:
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every such call of a look-up returned an error, so that another attempt may succeed."""
+        """Whether every call of a look-up with these arguments returned an error, so another attempt may succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 

@@ -37,7 +37,9 @@ class Claims:
         """For each set of patterns: the number of messages searched, and the matches, each with step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return step and text of the last message before a step that states the value, or any if UNSEEN."""
+        """Return step and text of the last message before a step that states the value or, if the value is UNSEEN, any
+        value.
+        """
         forms = _stating(field, value)
         if not forms:
             return None
@@ -162,7 +164,7 @@ class Ledger(ShownThings):
     """The facts shown in one trajectory, and everything asked, said and done."""
 
     turn = -1
-    """The number of the current turn. Below, its first step."""
+    """The number of the current turn. `turn_start` is its first step."""
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None

@@ -42,7 +42,7 @@ from bylaw.trace.event import Call, Result
 _JOINTS = re.compile(r"[\s,;/]+")
 _PIECES = 8
 _LETTERS = 3
-"""Shorter pieces match anywhere."""
+"""Pieces with fewer letters than this match anywhere."""
 _DIGITS = 6
 
 
@@ -303,7 +303,7 @@ def matching(
 
 
 class _Shown(NamedTuple):
-    """The results that a look-up function may search: seen by the agent, with the field unchanged since."""
+    """The results that a look-up function may search. The agent has seen them, and the field has not changed since."""
 
     ledger: Ledger
     at: CallRecord

@@ -174,7 +174,7 @@ class ShownThings:
             return now is not None or until > 0
         first = bisect_left(self._times, (entry.delivered + 1,))
         if since is None:
-            # The value was shown no earlier than the last event before it with a time.
+            # The value was shown after the last earlier event that has a time.
             if first == 0:
                 return True
             since = self._times[first - 1][1]
@@ -389,7 +389,7 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether one new look-up would settle a contradiction, which no single result contains."""
+        """Whether one new look-up would settle a contradiction. It would not if a single result contradicts itself."""
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False

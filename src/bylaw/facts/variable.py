@@ -26,7 +26,7 @@ ORDERS: Mapping[Order, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Each comparison with its operands swapped."""
+"""Maps each comparison to the same comparison with its operands swapped."""
 Number = int | float | Fraction
 """A point on a line: exact, or plus or minus infinity."""
 

@@ -30,7 +30,10 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """Return the currency of these amounts. One without a currency matches any; two different ones fail."""
+    """Return the currency of these amounts.
+
+    An amount without a currency matches any currency. Two different currencies are an error.
+    """
     named = [item for item in items if item.__class__ is Amount]
     for one, other in pairwise(named):
         shared_currency(one, other)

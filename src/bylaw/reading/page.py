@@ -76,7 +76,7 @@ class Page(Struct, frozen=True, dict=True):
     url: str = ""
     title: str = ""
     is_complete: bool = True
-    """False for a truncated snapshot, and for one with changes only."""
+    """False for a truncated snapshot, and for a snapshot that contains only changes."""
     properties: dict[int, dict[str, str]] = {}
     """The `url` or `placeholder` of an element, by index."""
 

@@ -85,7 +85,7 @@ class _Reader:
         self.nested = nested
         self.found: list[Command] = []
         self.directories: frozenset[str] | None = frozenset({""})
-        """The folders in which the next command may run if all earlier ones succeeded."""
+        """The folders in which the next command may run if all earlier commands succeeded."""
         self.reached = self.directories
         """The folders in which the next command may run if an earlier part of the statement failed."""
         self.line = 1
@@ -487,7 +487,7 @@ class _Reader:
         self.found.append(replace(command, directories=self.directories, line=self.line))
 
     def _run(self, spelled: list[Word], base: Command) -> None:
-        """Add the program at the start of `spelled`, and the one that it runs if it is a wrapper."""
+        """Add the program at the start of `spelled`, and, if it is a wrapper, the program that it runs."""
         first = spelled[0]
         if not first.is_exact:
             raise Unreadable(f"the program `{first.text[:40]}` is unknown before it runs", line=self.line)

@@ -317,13 +317,13 @@ class Command(Struct, frozen=True):
     files_written: tuple[Word, ...] = ()
     """Files to which output is redirected, without `/dev/null`, `/dev/stdout` and `/dev/stderr`."""
     wrappers: tuple[str, ...] = ()
-    """Programs that run this one, outermost first: `sudo`, `env`, `xargs`, `sh`."""
+    """Programs that run this program, outermost first: `sudo`, `env`, `xargs`, `sh`."""
     directories: frozenset[str] | None = frozenset({""})
-    """The folders in which it may run after `cd`, relative to the start; None if unknown."""
+    """The folders in which the program may run after `cd`, relative to the start; None if unknown."""
     has_input: bool = False
     """Whether the input is a pipe, a file or a text of the command."""
     is_repeated: bool = False
-    """Whether it may run more than once, or not at all: in a loop, or for what another program finds."""
+    """Whether the program may run more than once or not at all: in a loop, or for each result of another program."""
     line: int = 1
 
     @property
@@ -338,7 +338,7 @@ class Command(Struct, frozen=True):
 
     @property
     def spelled(self) -> str | None:
-        """The program and its words on one line, those with other signs in quotes.
+        """The program and its words on one line, with quotes around words that have other signs.
 
         None if a word is not known before it runs, or if a variable may change what the program does.
         """
@@ -361,7 +361,10 @@ class Command(Struct, frozen=True):
 
     @property
     def operands(self) -> tuple[str | None, ...]:
-        """The other words, with None for unknown ones. Includes option values that are separate words."""
+        """The words that do not begin with a hyphen, with None for each unknown word.
+
+        Includes option values that are separate words.
+        """
         before = len(self._before_dashes())
         return tuple(
             word.text if word.is_exact else None

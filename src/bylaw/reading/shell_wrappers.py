@@ -25,7 +25,7 @@ class Inner(Struct, frozen=True):
     keeps: bool = False
     """Whether the wrapper itself has an effect."""
     own: tuple[Word, ...] | None = None
-    """The words that the wrapper keeps, if not all."""
+    """The words that the wrapper keeps, if it does not keep all of them."""
     feeds: bool = False
     """Whether the inner program gets words or input from elsewhere."""
     is_elsewhere: bool = False

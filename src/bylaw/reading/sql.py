@@ -29,9 +29,9 @@ MAX_LIMIT = 1000
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
 """Without a dialect, a text is parsed as each of these. Those that succeed must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
-"""Dialects to try if none of the plausible ones succeeds."""
+"""Dialects to try if none of the plausible dialects succeeds."""
 _CONSTANTS = ("Literal", "Placeholder", "Parameter", "National")
-"""Values that may distinguish rows; not true and false, which only distinguish two halves."""
+"""Values that may distinguish rows. True and false are missing, because they only divide the rows into two halves."""
 _UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
 """Dialects in which a quoted name and an unquoted name differ if their letter case differs, with the case that unquoted
 names are converted to.
@@ -50,7 +50,10 @@ class Statement(Struct, frozen=True):
     """The effect of one statement. A text with a write inside a query yields a statement for each."""
 
     kind: str
-    """The first word, such as `insert`, `explain` or `call`. For every query `select`; for `for update` `lock`."""
+    """The first word, such as `insert`, `explain` or `call`.
+
+    It is `select` for every query, and `lock` for `for update`.
+    """
     writes: bool
     """Whether the statement may change stored data, locks, or the effect of later statements."""
     tables_read: frozenset[str] | None = frozenset()
@@ -151,7 +154,10 @@ _OF_SPECIAL_OPERATORS = frozenset("~!@#%^&|?")
 
 
 def _is_named(token: Token, names: Container[str]) -> bool:
-    """Whether a token is one of these lower-case names. A quoted name in other letters may be of the user's own."""
+    """Whether a token is one of these lower-case names.
+
+    A quoted name in another letter case may be one of the user's own.
+    """
     return token.word in names and (token.kind == "word" or token.word in token.text)
 
 
@@ -623,7 +629,7 @@ class _Parsed:
         return name.casefold()
 
     def _is_query_of(self, table: Any, known: frozenset[str]) -> bool:
-        """Whether a table is one of the queries in `with`. A name with a schema never is."""
+        """Whether a table is one of the queries in `with`. A name with a schema never names such a query."""
         name, named = table.this, str(table.this.this)
         if named.casefold() not in known or table.args.get("db") or table.args.get("catalog"):
             return False
@@ -792,7 +798,7 @@ class _Parsed:
         return not (self.dialect in ("sqlite", "mysql") and node.this.args.get("quoted"))
 
     def _is_given(self, node: Any) -> bool:
-        """Whether this constant distinguishes rows. In MySQL, most texts equal the number 0."""
+        """Whether this constant distinguishes rows. In MySQL, comparing most texts with the number 0 gives true."""
         if not self._is_constant(node):
             return False
         literals = [each for each in node.walk() if isinstance(each, self.exp.Literal)]

@@ -31,8 +31,8 @@ class Token(Struct, frozen=True):
 
 
 class Lexis(Struct, frozen=True):
-    """The syntax of strings, names and comments in a dialect. None means that the text must have the same meaning
-    either way.
+    """The syntax of strings, names and comments in a dialect. None means unknown: the text must then have the same
+    meaning in either case.
     """
 
     backslash_escapes: bool | None = None
@@ -159,7 +159,7 @@ class _Scanner:
         if end < 0:
             raise self._fault("a comment is never closed")
         inside = self.text[self.at + 2 : end]
-        # With the `*` of the end, because `/*/ ... /*/` is nested too.
+        # The `*` of the end is included, because `/*/ ... /*/` is nested too.
         if "/*" in f"{inside}*":
             raise self._fault("a comment in a comment ends elsewhere for some databases")
         if inside.startswith(("!", "M!", "+")) and self.lexis.executable_comments is not False:

@@ -86,7 +86,7 @@ class Connection(ABC):
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive. The connection to a file always is."""
+        """Whether the connection is alive. The connection to a file is always alive."""
         return True
 
     @abstractmethod

@@ -179,7 +179,7 @@ class Log(Reading):
             raise
 
     def every_stop(self, tenant: str) -> list[Stopped]:
-        """Return every stop in the log, including ended ones."""
+        """Return every stop in the log, including ended stops."""
         return self.told_stops(tenant)[0]
 
     def stop(

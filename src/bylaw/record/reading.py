@@ -22,7 +22,7 @@ class Extent(Struct, frozen=True):
     last: int = 0
     """The number of the last entry."""
     recent: int = 0
-    """The number of entries present among the most recent ones."""
+    """The number of entries present among the most recent entries."""
     without_conversation: int = 0
     """The number of entries that are removals or were emptied."""
 

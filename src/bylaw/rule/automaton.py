@@ -74,7 +74,7 @@ class LazyAutomaton:
         self._progression = progression
         self._letters = letters
         self._complete = complete
-        """Whether these are all letters. Otherwise a search can only show that a value may change."""
+        """Whether `letters` has all possible letters. Otherwise a search can only show that a value may change."""
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -225,7 +225,7 @@ class Pair:
         return found
 
     def _explore(self) -> bool:
-        """Visit every reachable state, restarted ones included. Return False beyond the caps."""
+        """Visit every reachable state, including restarted states. Return False if a cap is exceeded."""
         progression = self._progression
         states = self._states = [progression.start]
         numbers = {progression.start: 0}

@@ -58,7 +58,7 @@ def social_security_numbers(text: str) -> Iterator[str]:
 
 
 def passes_luhn(number: str) -> bool:
-    """Whether the last digit is the check digit of the others. One digit repeated does not count."""
+    """Whether the last digit is the check digit of the others. A number that repeats a single digit does not count."""
     digits = [int(c) for c in number if c.isdigit()]
     doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

@@ -35,7 +35,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules without an example, which proves nothing. Each keeps a weight that denies a call on its own."""
+    """Rules without an example. This proves nothing, so each keeps a weight that denies a call by itself."""
 
     @property
     def eps(self) -> float:
@@ -46,7 +46,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 def learn(
     examples: Sequence[LabelledAct], rules: Sequence[str], *, loss: Loss = "hinge", l2: float = 1e-4, seed: int = 0
 ) -> Learned:
-    """Learn weights for `rules`, in the order of the examples' leans."""
+    """Learn weights for `rules`. Each example has one lean per rule, in the same order."""
     if not examples or any(len(each.leans) != len(rules) for each in examples):
         raise CircuitError("there is nothing to learn from", hint="each example needs one number per rule")
     threshold = 0.0

@@ -105,7 +105,7 @@ class MarginQuestion(msgspec.Struct, frozen=True):
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
-    """Values of predicates; missing ones are unknown. The action is tried both ways even if listed."""
+    """Values of predicates; missing values are unknown. The action is tried both ways even if listed."""
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 

@@ -303,7 +303,7 @@ class Rulebook:
         return found
 
     def _needed(self, place: int, states: States, values: int, unknown: int) -> int:
-        """Return the same for one rule."""
+        """Return the bits of the unknown predicates that can change the next state of one rule."""
         bits = [bit for bit in self.bits.values() if bit & unknown]
         if states is None or len(states) > 1 or len(bits) > _FEW:
             return unknown
@@ -356,7 +356,7 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act: the bits of the true predicates, and of the known ones (by default all)."""
+        """Read one act: the bits of the true predicates, and of the known predicates (by default all predicates)."""
         self.states, step = self._book.step(self.states, values, known)
         return step
 

@@ -220,7 +220,10 @@ class _Past:
     def __init__(self) -> None:
         self.bits = 0
         self._program: list[tuple[str, int, int, int]] = []
-        """Kind, both operands' indexes (or the leaf), and the bit. Operands come before operators."""
+        """For each formula: its kind, the indexes of its operands (or the leaf), and its bit.
+
+        Operands come before operators.
+        """
         self._places: dict[Formula, int] = {}
         self._watched: dict[int, int] = {}
 

@@ -142,7 +142,7 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Return `actions:` for tools.yaml with a guess for every logged effect. A person is asked about others."""
+    """Return `actions:` for tools.yaml with a guess for every logged effect. A person is asked about other effects."""
     if not found:
         return ""
     lines = [

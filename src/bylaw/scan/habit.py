@@ -190,7 +190,9 @@ class Habit(Struct, frozen=True):
     high: float
     """The upper end of Wilson's interval for `hits` of `cases`."""
     sure: float
-    """The confidence that the write needs the look-up: the interval's low end times that in the effects."""
+    """The confidence that the write needs the look-up: the low end of the interval, times the confidence in the
+    effects.
+    """
     lacking: tuple[CallPlace, ...] = ()
     """The first calls without the look-up. There are `cases - hits` of these."""
     shown: int = 0
@@ -386,9 +388,9 @@ class Argument(Struct, frozen=True):
     ids: bool = False
     """Whether the values are identifiers: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if nearly all others have one or, for few ids, may have one."""
+    """The first values without an origin, if nearly all other values have an origin or, for a few ids, may have one."""
     left_out: tuple[Strange, ...] = ()
-    """The first values without origin, if too few others have one or the argument has only a few values."""
+    """The first values without origin, if too few other values have an origin or the argument has only a few values."""
     from_text: tuple[Strange, ...] = ()
     """The first values found only in free text inside a tool result."""
 

@@ -25,7 +25,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often present, their types, and their words."""
+    """The values of one field or argument: how often the field is present, the types of its values, and their words."""
 
     def __init__(self) -> None:
         self.count = 0

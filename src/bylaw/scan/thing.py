@@ -468,7 +468,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Logge
     if not any(shown) or not all(one or other for one, other in zip(shown, given, strict=True)):
         return False
     if "[*]" in place and (all(given) or (shown[0] in record.repeated and not thing.key[1:])):
-        return False  # The whole list would be one entity.
+        return False  # Otherwise, the whole list would be one entity.
     if not shown[0] and thing.name != name_of_thing(tool, ()):
         return False
     shared = record.fields.keys() & thing.fields.keys()
@@ -476,7 +476,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Logge
 
 
 def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, LoggedThing]) -> None:
-    """Draft an entity from listed records, keyed by the first field that identifies each."""
+    """Draft an entity from listed records, keyed by the first field that identifies each record."""
     named = [
         name
         for name, values in record.fields.items()

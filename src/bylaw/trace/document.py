@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, damaged or not. Nearly all lines are."""
+    """Whether a line is exactly one record, damaged or not. Nearly all lines are one record."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -430,7 +430,7 @@ ODD = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
-"""Exceptions from a record of unknown structure. The record is reported, and the others are read."""
+"""Exceptions from a record of unknown structure. The record is reported, and the other records are read."""
 
 
 def oddity(error: Exception) -> str:

@@ -48,7 +48,10 @@ class Card(Struct, frozen=True, omit_defaults=True):
     """The digest of the tool and its arguments. The card is valid for exactly this call."""
     text: str
     expires: float | None = None
-    """The expiry in seconds since the epoch. Then, neither an answer to the card nor a call based on it counts."""
+    """The expiry in seconds since the epoch.
+
+    After that, neither an answer to the card nor a call based on it counts.
+    """
 
 
 @final
@@ -60,7 +63,7 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     """How the user answered, or who reports the answer, in the host's words."""
     after: int | None = None
-    """How many messages the user had seen at the answer, if the host reports it."""
+    """The number of messages that the user had seen when answering, if the host reports it."""
 
 
 @final

@@ -57,7 +57,7 @@ LogFile = Path | RemoteFile
 
 
 class StreamOver(io.RawIOBase):
-    """A stream that reads from another one and closes it."""
+    """A stream that reads from another stream and closes that stream too."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -172,7 +172,7 @@ CHUNK = 1 << 20
 UNOPENED = "cannot read: "
 """The start of the error for a log that could not be opened. A retry may succeed."""
 LONGEST_LINE = 128 << 20
-"""The maximum size of a record in bytes. A longer one is reported and skipped."""
+"""The maximum size of a record in bytes. A longer record is reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
 """Limits of a packed document: bytes, or times the packed size (JSON shrinks 10 to 50 times)."""
@@ -295,7 +295,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
-        """Return the whole content, and why it ends early, if so."""
+        """Return the whole content, and the reason if it ends early."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""

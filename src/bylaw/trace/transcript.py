@@ -222,7 +222,7 @@ class Transcript:
         steps, waiting = self._steps.get(id), self.open
         if steps is None:
             return []
-        # Some hosts number calls anew in every turn, so drop the answered ones.
+        # Some hosts number calls anew in every turn, so drop the answered calls.
         steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
         return steps
 

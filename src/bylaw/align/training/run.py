@@ -61,7 +61,7 @@ class Clock(TrainerCallback):
 
 
 def last_checkpoint(out: Path) -> Path | None:
-    """Return the newest complete checkpoint. An incomplete one is removed."""
+    """Return the newest complete checkpoint. An incomplete checkpoint is removed."""
     found = sorted(out.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     while found:
         # The trainer writes its own state last.

@@ -29,7 +29,7 @@ FILES = {1: "stage1", 2: "stage2", 3: "rl"}
 
 
 def pack_of(data: Path, named: str | None) -> str:
-    """Return the name of the pack that grades rows: the given one, or the one in `data.json`.
+    """Return the name of the pack that grades rows: the given pack, or the pack in `data.json`.
 
     Raises if neither is known, or if the pack has changed since the rows were made.
     """
@@ -157,7 +157,7 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and how many cannot. Raises for rows of another pack."""
+    """Return the rows that can be graded, and the number of rows that cannot. Raises for rows of another pack."""
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:

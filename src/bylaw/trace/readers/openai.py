@@ -106,7 +106,7 @@ class Described(Named, gc=False, kw_only=True):
 
     @property
     def began(self) -> float | None:
-        """Return when the conversation began, if recorded. Messages without a time have this one."""
+        """Return when the conversation began, if recorded. Messages without a time get this time."""
         told = (self.time, self.timestamp, self.start_time, self.started_at, self.created_at)
         return next((found for each in told if each is not None and (found := seconds(each)) is not None), None)
 
@@ -396,7 +396,7 @@ def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
 
 
 MOST = 4096
-"""How many records are held back, because a later one may continue them. So many conversations may overlap."""
+"""How many records are held back, because a later one may continue them. This is how many conversations may overlap."""
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 

@@ -60,7 +60,7 @@ _SILENT_KEYS = frozenset(
         *("code_execution_result",),
     )
 )
-"""The key of such parts that have no type."""
+"""The key of a part without calls, results or words that has no type."""
 _BESIDE_WORDS = frozenset(
     (
         *("type", "text", "content", "refusal", "annotations", "citations", "cache_control", "cacheControl"),

@@ -143,7 +143,7 @@ def _failed(
 ) -> set[int]:
     made = Counter(mark for each in several for mark in _said(each))
     if any(ran[mark] > 1 and ran[mark] >= count for mark, count in made.items()):
-        return set()  # Each of them ran.
+        return set()  # Each of the calls ran.
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
     # Equal outputs count once.
