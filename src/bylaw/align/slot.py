@@ -6,6 +6,7 @@ rating without a model.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, cast
@@ -14,20 +15,13 @@ from msgspec import Struct
 
 from bylaw.align.bearing import Bearing
 from bylaw.align.thought import value_in_words
-from bylaw.text.day import MONTHS, month_number
+from bylaw.text.day import Day, days
 from bylaw.text.identifier import identifiers
 from bylaw.text.number import ONES, TENS
 from bylaw.trace.event import Event, Result
 
 _NUMBERS = {name: number for number, name in enumerate(ONES[:13])} | {"once": 1, "twice": 2}
 _TENS = {name: 10 * number for number, name in enumerate(TENS) if number > 1}
-_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in MONTHS)
-_DATES = re.compile(
-    rf"\b(\d{{4}})-(\d{{2}})-(\d{{2}})\b"
-    rf"|\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\.?(?:,?\s+(\d{{4}}))?\b"
-    rf"|\b({_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(\d{{4}}))?\b",
-    re.IGNORECASE,
-)
 _TIMES = re.compile(r"\b(\d{1,2}):(\d{2})\b\s*([ap]\.?m\b)?", re.IGNORECASE)
 _AMOUNTS = re.compile(
     r"(?:\$|usd\s?|eur\s?|€|£)\s?(\d[\d,]*(?:\.\d+)?)|\b(\d[\d,]*(?:\.\d+)?)\s?(?:dollars?|bucks|euros?|usd|eur)\b|\b(\d[\d,]*\.\d{2})\b",
@@ -63,9 +57,10 @@ def values_in(text: str) -> list[Value]:
         found.append(value)
         plain = plain[: value.start] + " " * (value.end - value.start) + plain[value.end :]
 
-    for match in _DATES.finditer(text):
-        if (day := _date(match)) is not None:
-            take(Value("date", day, match.start(), match.end()))
+    for each in _clear_days(text):
+        with suppress(ValueError):
+            day = date(*each[:3]) if each.year else f"{each.month:02}-{each.day:02}"
+            take(Value("date", day, each.start, each.end))
     for match in _AMOUNTS.finditer(plain):
         number = next(group for group in match.groups() if group)
         take(Value("amount", Decimal(number.replace(",", "")).quantize(Decimal("0.01")), match.start(), match.end()))
@@ -91,20 +86,10 @@ def _counts(text: str) -> Iterator[tuple[int, int, int]]:
             yield match.start(), match.end(), _TENS[first] + _NUMBERS.get(second, 0)
 
 
-def _date(match: re.Match[str]) -> date | str | None:
-    year, month, day, day_first, month_first, year_first, month_last, day_last, year_last = match.groups()
-    if year:
-        parts = int(year), int(month), int(day)
-    else:
-        name, number, said = month_first or month_last, day_first or day_last, year_first or year_last
-        place = month_number(name)
-        if said is None:
-            return f"{place:02}-{int(number):02}"
-        parts = int(said), place, int(number)
-    try:
-        return date(*parts)
-    except ValueError:
-        return None
+def _clear_days(text: str) -> list[Day]:
+    """Return the days in a text, without figures such as `3/4` that may name two days."""
+    every = days(text.lower())
+    return [each for each in every if all(other.month == each.month for other in every if other.start == each.start)]
 
 
 DENIAL = re.compile(
