@@ -56,7 +56,10 @@ class PageState:
         self._under_way: dict[int, int] = {}
         """The steps of page-changing calls without a result, with their turns."""
         self._beside: set[int] = set()
-        """The steps of snapshots requested meanwhile. It is unknown which page they show."""
+        """The steps of snapshots that were requested while a page-changing call had no result.
+
+        It is unknown which page they show.
+        """
 
     def call(self, step: int, call: Call) -> None:
         """Record a call or a refused one."""

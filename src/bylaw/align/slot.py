@@ -97,7 +97,7 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Words that decline. The pattern is rough, so a match only ever reduces a score or leaves a text out."""
+"""Words that decline a request. The pattern is rough, so a match only ever reduces a score or leaves a text out."""
 
 
 class Slot(Struct, frozen=True):

@@ -190,7 +190,7 @@ class _Composer(Struct):
 
     def _wish(self) -> list[str]:
         serving = self.found.serving
-        # Drawn even if unused, so that the other wording does not depend on the length.
+        # This wording is drawn even if it is unused, so that other wordings do not depend on the length.
         drawn = self._draw("wish"), self.rng.random()
         has_begun = any(isinstance(event, Result) for event in self.before)
         if serving is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):

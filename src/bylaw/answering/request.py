@@ -37,7 +37,7 @@ from bylaw.text.folding import fold
 
 _Made = TypeVar("_Made")
 PATIENCE = 15.0
-"""The maximum seconds that a call waits for an answer. A later answer helps the next call."""
+"""The maximum number of seconds that a call waits for an answer. The next call can use an answer that comes later."""
 MOST_ASKED = 64
 """The maximum number of concurrent questions."""
 FAILURES = 3

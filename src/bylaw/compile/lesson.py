@@ -139,7 +139,7 @@ class Lesson(Struct, frozen=True):
 
     @property
     def disarmed(self) -> list[Rule]:
-        """Return the rules that would no longer deny a call alone."""
+        """Return the rules that would no longer deny a call by themselves."""
         return [rule for rule in self.rules if -self.learned.weights[rule.name] >= self.learned.threshold]
 
     def file(self, labels: str, loss: Loss = "hinge") -> str:
@@ -249,7 +249,7 @@ class Weighed(Struct, frozen=True):
     record: dict[str, Any]
     """The record for `compiled.yaml`."""
     questions: dict[str, list[Question]]
-    """For each policy, a question about each rule that no longer denies a call alone."""
+    """For each policy, a question about each rule that no longer denies a call by itself."""
 
 
 def learn_weights(

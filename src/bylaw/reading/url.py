@@ -107,8 +107,9 @@ def read_url(text: str) -> Url:
 def read_link(text: str, page: str) -> Url:
     """Return where a link on a page leads, from its `href`.
 
-    Raises `Unreadable` for a link to nowhere (`#top`), one that runs a script, one that browsers and RFC 3986 read
-    differently, such as `https:/path`, and a relative one (`next.html`, `?page=2`), which may start from a `<base>`.
+    Raises `Unreadable` for a link to nowhere (`#top`), a link that runs a script, a link that browsers and RFC 3986
+    read differently, such as `https:/path`, and a relative link (`next.html`, `?page=2`), which may start from a
+    `<base>`.
     """
     if _BAD.search(text) or _LINK.fullmatch(text) is None:
         raise Unreadable(f"the link `{text[:60]}`")

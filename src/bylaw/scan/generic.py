@@ -110,7 +110,7 @@ def _parsed(read: Callable[[str], Iterable[Any]], text: str) -> Sequence[Any]:
 
 
 class GenericTools:
-    """Counts what calls of generic tools did."""
+    """Counts the effects of calls of generic tools."""
 
     def __init__(self) -> None:
         self._arguments: defaultdict[tuple[str, str], _Argument] = defaultdict(_Argument)

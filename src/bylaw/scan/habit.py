@@ -330,7 +330,10 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return look-ups that are rare before this write but far rarer before others, which some cases may require."""
+    """Return look-ups that some cases may require.
+
+    These are rare before this write, but far rarer before other writes.
+    """
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):

@@ -49,8 +49,9 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """The divisor of an answer's reward, after subtracting its prompt's mean: the spread among the prompt's answers, as
-    in the paper, or in the whole batch. With `group`, small differences count as much as large ones.
+    """The number by which an answer's reward is divided, after its prompt's mean is subtracted. It is the spread of
+    rewards among the prompt's answers, as in the paper, or in the whole batch. With `group`, small differences count as
+    much as large differences.
     """
     warmup: float = 0.05
     gradient_norm: float = 1.0

@@ -31,7 +31,7 @@ class DojoMessage(ChatMessage, gc=False):
 
 
 class DojoRun(Struct, gc=False):
-    """One task under one attack or none."""
+    """One task, under one attack or under none."""
 
     messages: list[DojoMessage]
     suite_name: str
