@@ -169,11 +169,6 @@ def atoms(formula: Formula) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.name for part in walk(formula) if isinstance(part, Atom)))
 
 
-def size(formula: Formula) -> int:
-    """Count the operators, atoms and constants."""
-    return sum(1 for _ in walk(formula))
-
-
 def depth(formula: Formula) -> int:
     deepest = 0
     waiting = [(formula, 1)]
