@@ -238,7 +238,7 @@ class _Resolving:
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
-            # An action that every call performs does not explain a call whose parts matter.
+            # If the parts of calls matter, an action that every call performs does not explain a call without parts.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")

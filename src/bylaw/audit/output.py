@@ -22,7 +22,7 @@ from bylaw.trace import Identities
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks.
+except ImportError:  # Windows does not have file locks of this kind.
     fcntl = None
 
 BUFFER = 1 << 20

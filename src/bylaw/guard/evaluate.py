@@ -209,7 +209,7 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a bug in Bylaw, not the guard's or a badly typed value's."""
+    """Whether an error is a bug in Bylaw and comes neither from the guard nor from a value of the wrong type."""
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
