@@ -150,7 +150,8 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
     """
     if named := _named(page, call, terms):
         return named * 2 if call.arguments.get("doubleClick") else named
-    if not {name for name, value in call.arguments.items() if value} <= _OF_FOCUS | set(terms.description):
+    given = {name for name, value in call.arguments.items() if value} - set(terms.description)
+    if not given or not given <= _OF_FOCUS:
         raise NotTaken("the call names no element in a known way")
     if page.focused is None:
         raise NotTaken("the call names no element, and the page does not show which has the focus")
