@@ -39,10 +39,11 @@ _LONGEST_DIALOG = 1000
 
 
 def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
-    """Whether a call certainly changes nothing. It follows a link to an address that the pack declares, clicks on a
+    """Whether a call changes nothing. It follows a link to an address that the pack declares, clicks on a
     text field or fills it in, or presses a key that moves the view.
 
     Any other call on a page could have any effect, whatever the element is called.
+    Scripts of a declared site are trusted: no snapshot shows what they do.
     """
     element, text = target.element, arguments.get("text")
     keys = [value for name in ("key", "keys") if (value := arguments.get(name)) is not None]
@@ -64,7 +65,7 @@ def _changes_act(name: str, value: Any) -> bool:
 
 
 def _leads_to_a_look(page: Page, element: Element, terms: PageTerms) -> bool:
-    """Whether a link leads to a declared address, from a page of the same site or of a declared site."""
+    """Whether a link leads to a declared address, from a page of the same site or a declared one."""
     try:
         to, here = link_of(page, element), read_url(page.url)
     except (NotTaken, Unreadable):
