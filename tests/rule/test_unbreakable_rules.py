@@ -120,3 +120,18 @@ def test_a_rule_breaks_at_exactly_the_acts_at_which_some_trace_breaks_it() -> No
         assert (found.acts, found.at_end) == (broken, at_end), str(formula)
         breakable += bool(broken)
     assert breakable > 20
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"order_id": None}, {"order_id": ""}, {"order_id": " "}, {"order_id": ["7", "8"]}]
+)
+@pytest.mark.parametrize("formula", ["ALWAYS NOT refund", "ALWAYS (refund IMPLIES ONCE look)"])
+def test_a_call_without_a_binding_is_not_exempt(formula: str, given: dict[str, object]) -> None:
+    tools = FILES["tools.yaml"].replace(
+        "refund: {effect: write, parameters: {order_id: string}",
+        "refund: {effect: write, parameters: {order_id: {optional: true}}",
+    )
+    rules = f"{PREDICATES}rules:\n  - {{id: once, formula: 'FOR EACH order_id: {formula}'}}\n"
+    with Shield(Pack.from_files({**FILES, "tools.yaml": tools, "rules.yaml": rules})).session("c") as session:
+        session.user("hi")
+        assert session.decide("refund", given).answer in ("ask", "deny")

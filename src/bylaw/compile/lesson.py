@@ -213,7 +213,7 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
     for trajectory in trajectories:
         acts = Session(pack).acts(trajectory.events)
         for each in found:
-            for episode in _seen_by(each.rule, acts, pack.book.actions):
+            for episode in _seen_by(each.rule, acts, pack):
                 known: Episode = [{name: value for name, value in act.items() if value is not None} for act in episode]
                 if known == episode:
                     each.seen.append(known)
@@ -222,18 +222,18 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
     return found
 
 
-def _seen_by(rule: Rule, acts: Acts, actions: Sequence[str]) -> Iterator[list[dict[str, bool | None]]]:
+def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool | None]]]:
     """Yield the rule's predicates at each act; for a `FOR EACH` rule, once per value in the acts."""
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
         return
-    about = [binding_of(act, rule.for_each) for act, _ in acts]
+    about = [binding_of(act, rule.for_each, pack.schema.tools) for act, _ in acts]
     for binding in dict.fromkeys(filter(None, about)):
         yield [
             {
                 name: values[name] and (False if there is not None else None)
-                if name in actions and there != binding
+                if name in pack.book.actions and there != binding
                 else values[name]
                 for name in names
             }

@@ -16,6 +16,7 @@ from bylaw.engine.wording import consent_words_for_agent, rule_words
 from bylaw.facts.value import alike, key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
+from bylaw.policy.tool import Tool
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.rule.letters import ActValues, TruthTable, lost
 from bylaw.rule.monitor import UNTOUCHED, Act, Family, MonitorSet, says_something
@@ -284,7 +285,7 @@ class Conduct:
         tables = self._monitors.tables(made)
         for family in self._families:
             assert family.rule.for_each is not None
-            binding = binding_of(act, family.rule.for_each)
+            binding = binding_of(act, family.rule.for_each, ready.tools)
             if binding is None:
                 # The call may apply to any binding.
                 tables[family.rule.name] = lost(family.rule.name, THE_CALL)
@@ -383,9 +384,8 @@ class Conduct:
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
         names = ready.names[rule.name]
-        binding = binding_of(act, rule.for_each)
-        if binding:
-            self._spelt.setdefault(binding, str(act.arguments[rule.for_each]))
+        binding = binding_of(act, rule.for_each, ready.tools)
+        self._spelt.setdefault(binding or "", str(act.arguments[rule.for_each]) if binding else "")
         for name in sorted(names, key=lambda name: ready.predicates[name].price):
             if name in values:
                 continue
@@ -409,9 +409,12 @@ class Conduct:
         elsewhere = None if binding is None else False
         actions = self._ready.actions
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
+        perhaps = {name: value and None if name in actions else value for name, value in known.items()}
+        if binding is None and perhaps != known:
+            # The act may be the first for its binding, so it has a monitor of its own.
+            return {"": perhaps}, others
         if not binding:
             return {}, others
-        perhaps = {name: value and None if name in actions else value for name, value in known.items()}
         return {**dict.fromkeys(_near(family, binding), perhaps), binding: known}, others
 
     def _found(self, act: Act, rule: Rule, standing: RuleStanding, values: dict[str, bool | None]) -> RuleFinding:
@@ -447,11 +450,16 @@ def _near(family: Family, binding: str) -> list[Hashable]:
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
-def binding_of(act: Act, argument: str) -> str | None:
-    """Return the binding of a call, normalised across spellings. Empty if the call has no binding; None if the call may
-    apply to any binding.
+def binding_of(act: Act, argument: str, tools: Mapping[str, Tool]) -> str | None:
+    """Return the binding of an act, normalised across spellings. Empty if its tool has no such argument; None if the
+    call may apply to any binding, for example because it leaves the argument out.
     """
+    if act.tool is None:
+        return ""
     value: Any = act.arguments.get(argument)
-    if act.tool is not None and (act.fault or names_several(value)):
+    if act.fault or names_several(value):
         return None
-    return "" if value is None else loose(key_of((value,))[0])
+    if value is not None and (found := loose(key_of((value,))[0])):
+        return found
+    tool = tools.get(act.tool)
+    return None if argument in act.arguments or (tool is not None and argument in tool.parameters) else ""
