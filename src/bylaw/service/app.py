@@ -25,7 +25,7 @@ from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.service import authzen
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.fairness import LARGE
-from bylaw.service.keys import Key, Role, bearer_of, holder_of, key_of, tenant_of
+from bylaw.service.keys import Key, Role, bearer_of, holder_of, key_of
 from bylaw.service.metrics import Board, Failing, Metrics, waiting_text
 from bylaw.service.openapi import POSTS, document
 from bylaw.service.request import (
@@ -304,7 +304,8 @@ class Service:
         return _encode(told | {"status": status, "error": wrong} if wrong else told)
 
     async def _metrics(self, request: Request) -> Response:
-        tenant = tenant_of(bearer_of(request.headers.raw), self._keys)
+        key = key_of(bearer_of(request.headers.raw), self._keys)
+        tenant = key.tenant if key is not None else None if self._keys else DEFAULT_TENANT
         self._tell()
         told = self._metrics_told(tenant, self.desk.log.journal.waits_for)
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)

@@ -87,7 +87,14 @@ class Scheduler:
         cost = current()
         is_large = is_large or (cost is not None and cost.is_large) or bool(self._large[tenant])
         if not is_large and self._slow_until.get(tenant, 0.0) <= time.monotonic():
-            return self._in_loop(tenant, work)
+            begin = time.thread_time()
+            self.is_working = True
+            try:
+                return work()
+            finally:
+                self.is_working = False
+                self._busy_until = time.monotonic() + LINGER
+                self._note(tenant, time.thread_time() - begin)
         async with self._turns[tenant]:
             if (rest := self._rests_until.get(tenant, 0.0) - time.monotonic()) > 0 and self._has_others(tenant):
                 await asyncio.sleep(rest)
@@ -100,16 +107,6 @@ class Scheduler:
                 finally:
                     self._note(tenant, piece.worked)
                     self._rests_until[tenant] = time.monotonic() + REST * piece.took
-
-    def _in_loop(self, tenant: str, work: Callable[[], Found]) -> Found:
-        begin = time.thread_time()
-        self.is_working = True
-        try:
-            return work()
-        finally:
-            self.is_working = False
-            self._busy_until = time.monotonic() + LINGER
-            self._note(tenant, time.thread_time() - begin)
 
     def _may_enter(self, tenant: str) -> bool:
         return self._answering[tenant] < self._together or not self._has_others(tenant)

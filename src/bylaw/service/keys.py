@@ -11,7 +11,6 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
-from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
@@ -143,16 +142,6 @@ def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
     """Return the person with this name; None if there is no such person, or more than one."""
     found = {key for key in keys.values() if name and key.name == name and key.role != "decide"}
     return found.pop() if len(found) == 1 else None
-
-
-def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
-    """Return the tenant of the key in a header; None if the key is unknown. If there are no keys, there is only one
-    tenant.
-    """
-    if not keys:
-        return DEFAULT_TENANT
-    key = key_of(header, keys)
-    return key.tenant if key is not None else None
 
 
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
