@@ -16,6 +16,7 @@ LOGS = LAB / "results" / "align"
 PAGE = LAB / "results" / "pages" / "align.md"
 WORKED = ((13, 1), (13, 2), (14, 3))
 CHECKED = ((15, 1), (15, 2), (15, 3))
+SHORT = ((16, 1), (16, 2), (16, 3))
 ROUNDS = 2000
 
 
@@ -122,6 +123,7 @@ def page() -> str:
     """Return the page."""
     plain, worked = arm("stage2", WORKED), arm("worked", WORKED)
     control, checked = arm("stage2", CHECKED), arm("checked", CHECKED)
+    short = arm("short", SHORT)
     last = list(LAST.values())
     shielded = [model.shielded() for model in last]
     reads, showing = LAST["stage 2, handbook in the prompt"], LAST["stage 2, worked thoughts"]
@@ -154,8 +156,14 @@ def page() -> str:
             f"| all | | | {count(last, 'writes'):,} | {count(last, 'violations')} | {count(last, 'near_misses')} "
             f"| {count(shielded, 'violations')}, {count(shielded, 'near_misses')} of {count(shielded, 'writes'):,} |",
             "",
-            "The runs were trained by kernels of our own, removed since: see the repository's history at 5a1fce7c "
-            "(`lab/src/bylaw_lab/training`), run 15 at 1e4f2de6. Train today with `bylaw align train`, which uses TRL.",
+            "DPO was not measured: it was cut off at step 9 of 48. Before it, three models were trained in stage 2 "
+            "with TRL, without stage 1, for one pass over 4,096 conversations with worked thoughts (128, 128 and 256 "
+            f"steps; conversations of similar length shared a batch). They passed {listed(short)} %. "
+            f"{rate(short, 'violations')} writes were violations and {rate(short, 'near_misses')} near-misses.",
+            "",
+            "The runs before run 16 were trained by kernels of our own, removed since: see the repository's history at "
+            "5a1fce7c (`lab/src/bylaw_lab/training`), run 15 at 1e4f2de6. Run 16 was trained by `bylaw align train` "
+            "and played by these kernels.",
             "",
         ]
     )

@@ -327,7 +327,7 @@ def score_command(
 @command("train", align_command)
 def train_command(
     *,
-    stage: Annotated[str, click.Choice(["1", "2", "3"]), "1 and 2: SFT; 3: GRPO."],
+    stage: Annotated[Any, click.Choice([1, 2, 3, "dpo"]), "1, 2: SFT; 3: GRPO; dpo: DPO."],
     model: Annotated[Path, "--model FOLDER", "The model to start from."],
     data: Annotated[Path, "--data FOLDER|FILE", "The data sets."],
     out: Annotated[Path, "--out FOLDER", "Folder for the trained model."],
@@ -354,7 +354,7 @@ def train_command(
     ] = "floor",
     fresh: Annotated[bool, "Start over even if the folder has a checkpoint."] = False,
 ) -> None:
-    """Train one of the three stages.
+    """Run one stage of training.
 
     A killed run resumes from its last checkpoint, at most two minutes old.
     """
@@ -363,16 +363,16 @@ def train_command(
     from bylaw.align.training.stage import graded, open_judge, pack_of, rows_file, scorer, source_of, training_rows
 
     changed = dict(map(_setting, changes))
-    settings_of(preset, int(stage), changed)
+    settings_of(preset, stage, changed)
     if not (model / "config.json").exists():
         raise UsageError(
             f"there is no model in `{model}`", hint="pass a folder with config.json, weights and a tokenizer"
         )
-    rows: Sequence[Mapping[str, Any]] = training_rows(data, int(stage))
+    rows: Sequence[Mapping[str, Any]] = training_rows(data, stage)
     score: Any = None
     ungraded = 0
     reward: dict[str, Any] = {}
-    if stage == "3":
+    if stage == 3:
         held = pack_of(data, pack)
         rows, ungraded = graded(rows, held, has_judge=judge is not None)
         score = scorer(terms, pack=held, mismatch=mismatch, judge=open_judge(judge))
@@ -387,7 +387,7 @@ def train_command(
     except ModuleNotFoundError as error:
         raise MissingExtra(f"training needs `{error.name}`", "train") from None
     request = run.Run(
-        stage=int(stage),
+        stage=stage,
         model=model,
         out=out,
         preset=preset,
@@ -396,7 +396,7 @@ def train_command(
         seed=seed,
         changes=changed,
         resume=not fresh,
-        source=source_of(data, rows_file(data, int(stage)), model) | reward,
+        source=source_of(data, rows_file(data, stage), model) | reward,
     )
     click.echo(json.dumps(run.train(request, rows, score)))
 

@@ -1,4 +1,7 @@
-"""Settings of the three stages: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a CPU."""
+"""Settings of the three stages and of DPO: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a CPU.
+
+The paper has no DPO, so `paper` and `small` share its settings.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -9,6 +12,7 @@ from msgspec import Struct
 from bylaw.errors import UsageError
 
 PresetName = Literal["paper", "small", "tiny"]
+Stage = Literal[1, 2, 3, "dpo"]
 
 
 class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,29 +61,51 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     gradient_norm: float = 1.0
 
 
-Settings = Supervised | Reinforced
+class Preferred(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings of DPO."""
+
+    learning_rate: float
+    least_learning_rate: float
+    epochs: float
+    batch: int
+    """Pairs per step, over all devices."""
+    at_once: int
+    """Pairs per device at once."""
+    beta: float = 0.1
+    imitation: float = 1.0
+    """The weight of the supervised loss on the chosen answers, which keeps them likely."""
+    recompute: bool = False
+    warmup: float = 0.05
+    gradient_norm: float = 1.0
 
 
-PRESETS: dict[PresetName, tuple[Supervised, Reinforced]] = {
+Settings = Supervised | Reinforced | Preferred
+DPO = Preferred(5e-6, 5e-7, epochs=2, batch=16, at_once=4)
+
+
+PRESETS: dict[PresetName, tuple[Supervised, Reinforced, Preferred]] = {
     "paper": (
         Supervised(1e-5, 1e-6, epochs=15, batch=64, at_once=1, longest=32768, recompute=True),
         Reinforced(1e-6, 1e-7, epochs=20, batch=512, at_once=4, longest_answer=2048, recompute=True),
+        DPO,
     ),
     "small": (
         Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=32, longest=12288),
         # Larger learning steps made a model worse (lab/results/pages/align-history.md).
         Reinforced(2e-6, 2e-7, epochs=3, batch=256, at_once=128, longest_answer=224),
+        DPO,
     ),
     "tiny": (
         Supervised(1e-3, 1e-4, epochs=1, batch=4, at_once=4, longest=12288),
         Reinforced(1e-4, 1e-5, epochs=1, batch=8, at_once=8, longest_answer=16),
+        Preferred(1e-3, 1e-4, epochs=1, batch=2, at_once=2),
     ),
 }
 
 
-def settings_of(preset: PresetName, stage: int, changes: Mapping[str, Any]) -> Settings:
+def settings_of(preset: PresetName, stage: Stage, changes: Mapping[str, Any]) -> Settings:
     """Return the settings of a stage with some changes."""
-    chosen = PRESETS[preset][stage == 3]
+    chosen = PRESETS[preset][{3: 1, "dpo": 2}.get(stage, 0)]
     try:
         return msgspec.convert({**msgspec.to_builtins(chosen), **changes}, type(chosen))
     except msgspec.ValidationError as error:

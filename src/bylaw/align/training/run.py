@@ -7,17 +7,21 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from datasets import Dataset
 from msgspec import Struct, to_builtins
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
-from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
+from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from bylaw.align.export import output_of
-from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
+from bylaw.align.training.preset import Preferred, PresetName, Reinforced, Settings, Stage, Supervised, settings_of
 from bylaw.align.training.stage import with_dialect, write_model_card
+
+# With a mask, PyTorch 2.11 chooses cuDNN's attention on Hopper GPUs, and its gradients are NaN for some lengths
+# (pytorch/pytorch#196678).
+torch.backends.cuda.enable_cudnn_sdp(False)
 
 SAVE_EVERY = 90.0
 """Seconds between checkpoints. A killed run loses less than two minutes."""
@@ -71,7 +75,6 @@ def last_checkpoint(out: Path) -> Path | None:
     return None
 
 
-Stage = Literal[1, 2, 3]
 Row = Mapping[str, Any]
 Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
 """Returns the terms of the reward, with `total`, for each completion of a row's turn."""
@@ -141,7 +144,7 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 def make_trainer(
     run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
-    """Return TRL's trainer (SFT for stages 1 and 2, GRPO for stage 3), and the number of rows that are too long."""
+    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, DPO), and the number of rows that are too long."""
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": tokenizer,
@@ -154,6 +157,9 @@ def make_trainer(
         # Train only on the agent's turns.
         config = SFTConfig(**shared, max_length=None, assistant_only_loss=True, packing=False, loss_type="nll")
         return SFTTrainer(args=config, train_dataset=data, **given), len(rows) - len(kept)
+    if isinstance(settings, Preferred):
+        pairs = Dataset.from_list([{name: row[name] for name in ("prompt", "chosen", "rejected")} for row in rows])
+        return DPOTrainer(args=dpo_config(shared, settings), train_dataset=pairs, **given), 0
     assert score is not None
     prompts = Dataset.from_list([{"prompt": row["prompt"], "row": place} for place, row in enumerate(rows)])
     reward = rewarded(rows, score)
@@ -203,6 +209,12 @@ def arguments(run: Run, settings: Settings) -> dict[str, Any]:
 
 def _tokens(tokenizer: Any, row: Row) -> int:
     return len(tokenizer.apply_chat_template(row["messages"], tokenize=True, return_dict=True)["input_ids"])
+
+
+def dpo_config(shared: dict[str, Any], settings: Preferred) -> DPOConfig:
+    """Return the configuration of DPO, with a supervised loss on the chosen answers."""
+    losses = {"loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, settings.imitation]}
+    return DPOConfig(**shared, **losses, beta=settings.beta, max_length=None)
 
 
 def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:

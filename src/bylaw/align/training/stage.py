@@ -20,12 +20,19 @@ from bylaw.align.dataset import digest_of, find_manifest
 from bylaw.align.grader import Grader, ModelJudge, gold_of
 from bylaw.align.prompt import pack_named
 from bylaw.align.reward import Mismatch, Switches
+from bylaw.align.training.preset import Stage
 from bylaw.errors import UsageError
 from bylaw.llm.source import open_chat
 
 OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
 _TEMPLATE = Path(__file__).parent / "chatml.jinja"
-FILES = {1: "stage1", 2: "stage2", 3: "rl"}
+_MAKERS: dict[Stage, str] = {
+    1: "bylaw align data",
+    2: "bylaw align data",
+    3: "bylaw align data",
+    "dpo": "bylaw align pairs",
+}
+FILES: dict[Stage, str] = {1: "stage1", 2: "stage2", 3: "rl", "dpo": "dpo"}
 
 
 def pack_of(data: Path, named: str | None) -> str:
@@ -46,25 +53,25 @@ def pack_of(data: Path, named: str | None) -> str:
     return name
 
 
-def rows_file(path: Path, stage: int) -> Path:
+def rows_file(path: Path, stage: Stage) -> Path:
     """Return the file of a stage's rows: the named file, or the stage's file in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
         if found is None:
-            raise UsageError(f"there is no `{named[0].name}` in `{path}`", hint="write it with `bylaw align data`")
+            raise UsageError(f"there is no `{named[0].name}` in `{path}`", hint=f"write it with `{_MAKERS[stage]}`")
         path = found
     if not path.exists():
-        raise UsageError(f"there is no file `{path}`", hint="write it with `bylaw align data`")
+        raise UsageError(f"there is no file `{path}`", hint=f"write it with `{_MAKERS[stage]}`")
     return path
 
 
-def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
+def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
     """Return the rows of a file, or of a folder's file for the stage. JSON lines may be compressed."""
     path = rows_file(path, stage)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows: list[dict[str, Any]] = []
-    wanted = "prompt" if stage == 3 else "messages"
+    wanted = {3: "prompt", "dpo": "chosen"}.get(stage, "messages")
     for number, line in enumerate(raw.splitlines(), start=1):
         try:
             row = msgspec.json.decode(line, type=dict[str, Any])
@@ -74,7 +81,7 @@ def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
             raise UsageError(f"a row of stage {stage} needs `{wanted}`", place=f"{path}:{number}")
         rows.append(row)
     if not rows:
-        raise UsageError(f"`{path}` has no rows", hint="write it with `bylaw align data`")
+        raise UsageError(f"`{path}` has no rows", hint=f"write it with `{_MAKERS[stage]}`")
     return rows
 
 
@@ -181,10 +188,11 @@ def _grader(pack: str, compliance: float, mismatch: Mismatch, judge: ModelJudge 
     return Grader(pack_named(pack), judge=judge, switches=Switches(mismatch=mismatch, compliance=compliance))
 
 
-STAGES = {
+STAGES: dict[Stage, str] = {
     1: "supervised fine-tuning with the policy in the prompt (stage 1)",
     2: "supervised fine-tuning with thoughts and without the policy (stage 2)",
     3: "GRPO over single turns (stage 3)",
+    "dpo": "DPO on preference pairs",
 }
 
 
