@@ -163,6 +163,17 @@ def test_a_model_reads_a_code_that_is_not_as_in_the_record(folder: Path, said: s
     assert verdicts(folder) == {"pin": "inconclusive" if asked else "compliant"}
 
 
+def test_the_model_sees_everything_that_the_user_said(folder: Path) -> None:
+    long = " ".join(f"And then thing {number} happened." for number in range(40)) + " It came too late."
+    made = talk("long", long, "late")
+    more = [{"role": who, "content": text} for who, text in (("assistant", "I see."), ("user", "So?")) * 2]
+    made["messages"][1:1] = more
+    (folder / "talk.jsonl").write_text(json.dumps(made), encoding="utf-8")
+    bylaw(folder, *ASKING)
+    (asked,) = requests(folder).values()
+    assert "thing 20 happened" in asked
+
+
 class Ready:
     """A model that would read a reason from anything."""
 

@@ -363,6 +363,21 @@ def test_figures_that_patterns_should_read_are_sent_back_and_never_read() -> Non
     assert not work.checks["refund-limit"].failed
 
 
+def test_an_argument_does_not_show_that_the_user_said_so() -> None:
+    """Otherwise a guard would compare the argument that the agent passed with itself."""
+    told: dict[str, Any] = {"name": "told", "type": "string", "values": [], "question": "How much?", "said": True}
+    told |= {"argument": "amount", "sayings": [{"value": "", "pattern": "give me (.+)"}]}
+
+    def kinds(request: Request) -> str:
+        said = json.loads(sorted_answer(request))
+        for each in said["policies"]:
+            each["user_facts"] = [told] if each["id"] == "refund-limit" else []
+        return json.dumps(said)
+
+    field = compile_pack(source(), Scripted(sort=kinds))[0].request["told"]
+    assert field == {"type": "string?", "origin": "user", "question": "How much?", "from": [{"says": "give me (.+)"}]}
+
+
 FAR = """
 - {note: yesterday, policy: refund-window, call: {refund: {order_id: A1, customer_id: C1, amount: "20.00"}},
    facts: {"Order[A1]": {delivered_on: 2025-02-14}}, now: 2025-02-15T09:00:00, want: permit}

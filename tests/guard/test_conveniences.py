@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bylaw.facts.entity import Fact
+from bylaw.facts.entity import Entity, Fact, Field
 from bylaw.guard import Vocabulary, evaluate, parse_guards
 
 from .asking import EXISTS, names, outcome, said, wrapped
@@ -267,3 +267,19 @@ class TestTimeOfDay:
     def test_the_failure_of_a_sum_of_texts_names_it(self) -> None:
         given = {**ARGUMENTS, "day": "2024-05-15", "note": "15:30"}
         assert "write time(day, clock)" in said(wrapped("time(call.day + call.note) > now()"), arguments=given).because
+
+
+def test_a_name_that_is_a_python_keyword_is_written_with_an_underscore() -> None:
+    ticket = Entity("Ticket", ("order_id",), {"class": Field("class", "enum", ("first", "second"))})
+    words = Vocabulary({"Ticket": ticket}, frozenset(("order_id", "from")), frozenset(("refund",)))
+    text = (
+        "def g(call, facts):\n"
+        '    if facts.Ticket(call.order_id).class_ == "first" and call.from_ == "web":\n'
+        '        return permit()\n    return deny("no")\n'
+    )
+    made = guard(text, words)
+    seen = {Fact("Ticket", ("A",), "class"): "first"}
+    assert evaluate(made, {"order_id": "A", "from": "web"}, Table(seen))[0].outcome == "permit"
+    assert evaluate(made, {"order_id": "A", "from": "app"}, Table(seen))[0].outcome == "deny"
+    wrong = parse_guards(text.replace("from_", "from"), file="g.py", vocabulary=words)[1]
+    assert [each.hint for each in wrong] == ["write `.from_` for a field or argument named `from`"]

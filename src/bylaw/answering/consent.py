@@ -48,8 +48,11 @@ _CUT = "[...]"
 class Excerpt:
     """Builds an excerpt from the last piece to the first, so that repeated text appears at its last occurrence."""
 
-    def __init__(self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any]) -> None:
-        self._pack, self._events = pack, events
+    def __init__(
+        self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any], *, whole: str = ""
+    ) -> None:
+        """`whole` is a speaker whose messages are complete."""
+        self._pack, self._events, self._whole = pack, events, whole
         self._pieces = History(events, act).pieces
         messages = [piece for piece in self._pieces if isinstance(events[piece.step], Message)]
         asks = [this.step for this, after in pairwise(messages) if (this.by, after.by) == _ASKS]
@@ -95,7 +98,7 @@ class Excerpt:
 
     def _message(self, piece: Piece) -> str:
         """Return a message without lines that are repeated later. Messages of the last exchange are complete."""
-        if piece.step >= self._last:
+        if piece.step >= self._last or piece.by == self._whole:
             self._seen.update(_plain(line) for line in piece.text.splitlines())
             return _cut(piece.text, _LAST)
         lines = [self._new(line.strip()) for line in piece.text.splitlines()]

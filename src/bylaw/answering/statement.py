@@ -42,7 +42,7 @@ def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: 
             f"- {name}: {field.question or field.name.replace('_', ' ')}\n  Form: {_form(field)}"
             for name, field in facts.items()
         ),
-        "pieces": Excerpt(pack, events, act, dict(act.arguments)).text(),
+        "pieces": Excerpt(pack, events, act, dict(act.arguments), whole="user").text(),
         "call": call_text(act.tool or "", act.arguments),
     }
     return render(PROMPTS, "statement", given, schema=SCHEMA, max_tokens=TOKENS * (1 + len(facts)))

@@ -92,7 +92,7 @@ def draft_text(draft: Draft) -> str:
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
     """Return the fields of `Request` in `entities.yaml`. The first of several facts with one name counts."""
     fields: dict[str, Any] = {}
-    asked_to_say = {fact.name for fact in facts if fact.said and not fact.argument}
+    asked_to_say = {fact.name for fact in facts if fact.said}
     for fact in facts:
         if fact.name in fields or not fact.name.isidentifier():
             continue
@@ -100,7 +100,9 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
         body: dict[str, Any] = {"type": type_, "origin": "user", "question": fact.question}
         if fact.type == "enum":
             body["values"] = list(fact.values)
-        ways: list[dict[str, Any]] = [{"argument": fact.argument}] if fact.argument else []
+        # An argument is what the agent says. It does not show that the user has said so.
+        is_carried = fact.argument and fact.name not in asked_to_say
+        ways: list[dict[str, Any]] = [{"argument": fact.argument}] if is_carried else []
         ways += [_way(fact, each) for each in fact.sayings]
         fields[fact.name] = {**body, "from": ways} if ways else body
     return fields

@@ -2,6 +2,8 @@
 
 import ast
 import io
+import keyword
+import re
 import tokenize
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -253,6 +255,9 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
         return nothing, [_fault("the file is nested too deeply", file, 1, "reduce the nesting")]
     except (ValueError, OverflowError) as error:
         return nothing, [SyntaxFault(f"not Python: {error}", place=f"{file}:1", hint="correct the syntax")]
+    for node in parts_of(tree) if _KEYWORD.search(text) else ():
+        if isinstance(node, ast.Attribute) and keyword.iskeyword(node.attr.removesuffix("_")):
+            node.attr = node.attr.removesuffix("_")
     for node in parts_of(tree) if "\\" in text else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _is_encodable(node.value):
             return nothing, [
@@ -266,7 +271,14 @@ def _is_encodable(text: str) -> bool:
     return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
+_KEYWORD = re.compile(rf"\.({'|'.join(keyword.kwlist)})(_?)\b")
+"""A field or argument named by a Python keyword, which a guard writes with an underscore: `call.from_`."""
+
+
 def _mend(error: SyntaxError) -> str:
+    named = next((each for each in _KEYWORD.finditer(error.text or "") if not each[2]), None)
+    if named is not None:
+        return f"write `.{named[1]}_` for a field or argument named `{named[1]}`"
     if isinstance(error, TabError):
         return "indent with spaces only"
     if isinstance(error, IndentationError):
