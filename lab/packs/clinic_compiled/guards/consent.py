@@ -1,26 +1,27 @@
 def telehealth_consent(call, facts):
     if facts.Slot(call.slot_id).kind == "in_person":
         return permit()
-    consent = facts.Consent(call.patient_id, "telehealth")
-    if consent.status != "given":
-        return deny(f"the telehealth consent is {consent.status}")
+    if facts.Consent(call.patient_id, "telehealth").status != "given":
+        return deny("the telehealth consent is not given")
     return permit()
 
 
 def telehealth_in_state(call, facts):
     if facts.Slot(call.slot_id).kind == "in_person":
         return permit()
-    if facts.Request.in_state:
-        return permit()
-    return deny("for a telehealth visit the patient must be in the state")
+    if facts.Request.in_state == None:
+        return deny("the caller has not said that the patient will be in the state")
+    if not facts.Request.in_state:
+        return deny("the patient will be out of state")
+    return permit()
 
 
 def psychiatric_care_consent(call, facts):
-    if facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty != "psychiatry":
+    clinician = facts.Clinician(facts.Slot(call.slot_id).clinician_id)
+    if clinician.specialty != "psychiatry":
         return permit()
-    consent = facts.Consent(call.patient_id, "psychiatric_care")
-    if consent.status != "given":
-        return deny(f"the psychiatric care consent is {consent.status}")
+    if facts.Consent(call.patient_id, "psychiatric_care").status != "given":
+        return deny("the psychiatric care consent is not given")
     return permit()
 
 

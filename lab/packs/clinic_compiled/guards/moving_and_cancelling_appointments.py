@@ -16,7 +16,7 @@ def notice_for_moving(call, facts):
     if left >= hours(24):
         return permit()
     if left < hours(2):
-        return deny("less than 2 hours before the appointment, or it has started")
+        return deny("less than 2 hours before the appointment")
     if facts.Membership(facts.Patient(call.patient_id).membership_id).tier != "gold":
         return deny("less than 24 hours before the appointment only Gold members may move it")
     return permit()
@@ -26,15 +26,14 @@ def limit_on_moves(call, facts):
     appointment = facts.Appointment(call.appointment_id)
     if appointment.times_moved < 2:
         return permit()
-    if appointment.moved_by_clinic:
-        return permit()
-    return deny("moved two or more times, and not last by the clinic")
+    if not appointment.moved_by_clinic:
+        return deny("moved two or more times already")
+    return permit()
 
 
 def same_clinician_when_moved(call, facts):
     appointment = facts.Appointment(call.appointment_id)
-    slot = facts.Slot(call.slot_id)
-    if slot.clinician_id != appointment.clinician_id:
+    if appointment.clinician_id != facts.Slot(call.slot_id).clinician_id:
         return deny("the slot belongs to another clinician")
     return permit()
 
@@ -42,16 +41,21 @@ def same_clinician_when_moved(call, facts):
 def cancellation_fee(call, facts):
     appointment = facts.Appointment(call.appointment_id)
     notice = hours(48) if appointment.specialist else hours(24)
-    fee = money("0.00")
-    if appointment.starts_at - now() < notice and get(call, "reason", "other") not in {"bereavement", "clinic_error"}:
+    if appointment.starts_at - now() >= notice:
+        fee = money("0.00")
+    elif facts.Request.reason in {"bereavement", "clinic_error"}:
+        fee = money("0.00")
+    else:
         patient = facts.Patient(call.patient_id)
         tier = facts.Membership(patient.membership_id).tier
         if tier == "standard":
             fee = money("40.00")
         elif tier == "silver":
             fee = money("25.00")
-        elif patient.late_waivers_used >= 2:
+        elif patient.late_waivers_used < 2:
+            fee = money("0.00")
+        else:
             fee = money("25.00")
     if money(call.late_fee) != fee:
-        return deny(f"the fee for cancelling is {fee}")
+        return deny(f"the fee is {fee}")
     return permit()

@@ -1,6 +1,6 @@
 def prescription_written_for_patient(call, facts):
     if facts.Prescription(call.prescription_id).patient_id != call.patient_id:
-        return deny("the prescription was written for another patient")
+        return deny("written for another patient")
     return permit()
 
 
@@ -15,15 +15,15 @@ def prescription_active_not_expired(call, facts):
 
 def refills_left(call, facts):
     if facts.Prescription(call.prescription_id).refills_left < 1:
-        return deny("no refills are left")
+        return deny("no refill left")
     return permit()
 
 
 def days_between_fills(call, facts):
     prescription = facts.Prescription(call.prescription_id)
-    wait = days(28) if prescription.controlled else days(21)
-    if date(now()) - prescription.last_filled_on < wait:
-        return deny(f"last filled on {prescription.last_filled_on}, too early for another fill")
+    needed = days(28) if prescription.controlled else days(21)
+    if date(now()) - prescription.last_filled_on < needed:
+        return deny(f"last filled on {prescription.last_filled_on}, too recently")
     return permit()
 
 
@@ -31,7 +31,7 @@ def controlled_medicine_licence(call, facts):
     prescription = facts.Prescription(call.prescription_id)
     if not prescription.controlled:
         return permit()
-    licence = facts.Clinician(prescription.prescriber_id).licence
-    if licence != "active":
-        return deny(f"a controlled medicine, and the prescriber's licence is {licence}")
+    clinician = facts.Clinician(prescription.prescriber_id)
+    if clinician.licence != "active":
+        return deny(f"the prescriber's licence is {clinician.licence}")
     return permit()

@@ -3,11 +3,11 @@ def who_may_receive_records(call, facts):
         return permit()
     proxy = facts.Proxy(call.patient_id, call.person_id)
     if not proxy.exists:
-        return deny("the person is not listed as the patient's proxy")
+        return deny("not listed as the patient's proxy")
     if proxy.valid_until < date(now()):
         return deny(f"the proxy listing ended on {proxy.valid_until}")
     if call.part not in proxy.scopes:
-        return deny(f"the proxy listing does not cover {call.part}")
+        return deny("the proxy listing does not cover this part")
     return permit()
 
 
@@ -28,16 +28,14 @@ def email_release_confirmed_contact(call, facts):
 def psychiatric_notes_release(call, facts):
     if call.part != "psychiatric_notes":
         return permit()
-    consent = facts.Consent(call.patient_id, "psychiatric_release")
-    if consent.status != "given":
-        return deny(f"the consent to psychiatric release is {consent.status}")
+    if facts.Consent(call.patient_id, "psychiatric_release").status != "given":
+        return deny("the consent to psychiatric release is not given")
     return permit()
 
 
 def proxy_change_consent(call, facts):
     if len(call.scopes) == 0:
         return permit()
-    consent = facts.Consent(call.patient_id, "data_sharing")
-    if consent.status != "given":
-        return deny(f"the data sharing consent is {consent.status}")
+    if facts.Consent(call.patient_id, "data_sharing").status != "given":
+        return deny("the data sharing consent is not given")
     return permit()

@@ -17,6 +17,7 @@ def referral_specialty_match(call, facts):
     specialty = facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty
     if specialty == "physiotherapy":
         return permit()
-    if facts.Referral(call.referral_id).specialty != specialty:
-        return deny(f"the referral is not for {specialty}")
+    referral = facts.Referral(call.referral_id)
+    if referral.specialty != specialty:
+        return deny(f"the referral is for {referral.specialty}, the clinician's specialty is {specialty}")
     return permit()

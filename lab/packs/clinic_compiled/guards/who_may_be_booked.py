@@ -11,7 +11,7 @@ def booking_balance_limit(call, facts):
         return permit()
     if patient.payment_plan:
         return permit()
-    return deny(f"the patient owes {patient.balance_due}, more than 150.00, without a payment plan")
+    return deny("the balance is above $150.00 and there is no payment plan")
 
 
 def booking_minors_guardian(call, facts):
