@@ -451,7 +451,7 @@ TESTED = {
     "Check the time of day": test_the_clocks_are_those_of_the_handbook,
     "Compute an age": test_how_old_somebody_is,
     "Handle `null`": test_nothing_there_is_none_only_where_the_field_says_so,
-    "Handle entities not yet seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
+    "Handle unseen entities": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
     "Ask for consent": test_a_sentence_for_an_optional_argument,
     "Handle changes by the user": test_what_the_user_may_have_paid_is_unknown,
     "Map a look-up that returns several kinds": test_each_record_of_one_look_up_is_of_its_own_kind,
