@@ -23,6 +23,7 @@ NAMED = {
     "grep x": (),
     "grep -rn --include='*.py' x src": ("*.py",),
     "grep -rn --include=*.py x src": ("*.py",),
+    "grep -rn --exclude-dir=a --include='*.py' x src": ("*.py",),
     "rg -g '*.py' x": ("*.py",),
     "rg --glob='*.py' x src/ config": ("config", "*.py"),
     "rg x a.py": ("a.py",),
@@ -67,6 +68,7 @@ grep -rn x .
 grep -r
 grep -rn --include='*.py' --inc='*' x .
 grep -rn --include='*.py' --include '*' x .
+grep -rn --exclude='*.lock' --include='*.py' x .
 grep -drecurse x .
 grep --direct=recurse x .
 grep -f words a.py

@@ -246,6 +246,9 @@ def test_the_parser_puts_nothing_into_the_log(caplog: pytest.LogCaptureFixture) 
         "select ('/etc/passwd'::text).lo_import",
         "select (2).pg_advisory_lock",
         "select f.pg_terminate_backend from generate_series(1, 9) as f",
+        "select f.PG_READ_FILE from unnest(array['/etc/passwd']) as f(\"PG_READ_FILE\")",
+        "select f.lo_import from unnest(array['a']) as f, unnest(array['b']) as \"F\"(lo_import)",
+        "select (select f.lo_import from unnest(array['a']) f) from unnest(array['b']) as f(lo_import)",
     ],
 )
 def test_an_attribute_that_may_be_a_function_of_postgresql_is_unreadable(text: str, dialect: str | None) -> None:

@@ -494,6 +494,9 @@ def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:
 def _is_ordinary(path: str, terms: ReadTerms) -> bool:
     """Whether a file, or all files of a pattern, have an ordinary name."""
     name = path.rpartition("/")[2]
+    # Such a pattern may also stand for other names: `i[.example.d]_rsa`.
+    if not frozenset("[]{}?").isdisjoint(name):
+        return False
     return any(fnmatchcase(name, each) for each in terms.ordinary_names)
 
 

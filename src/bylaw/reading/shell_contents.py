@@ -86,7 +86,9 @@ def _of_grep(command: Command) -> list[Word] | None:
     kinds = [Word(word.text.removeprefix("--include=")) for word in command.words if word.text.startswith("--include=")]
     words = tuple(word for word in command.words if not word.text.startswith("--include="))
     rest, valued = replace(command, words=words), programs.SHOWS["grep"]
-    if rest.may_have_option("-f", "--file", "--include"):
+    # After a first `--exclude`, grep searches all other files, too.
+    has_others = any(re.match(r"--exclude(?!-dir)", word.text) for word in words)
+    if rest.may_have_option("-f", "--file", "--include") or has_others:
         return None
     if rest.may_have_option("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"):
         # The kinds also hold for the files that the command names.

@@ -556,14 +556,20 @@ class _Parsed:
         """
         exp = self.exp
         declared: dict[str, set[str]] = {}
-        """The columns that the text gives to the result of each function in FROM, by alias."""
+        """The columns that the text gives to the result of each function in FROM, by alias. An alias with quotes counts
+        as one without columns, because its case matters. If functions share an alias, it has only the columns of all.
+        """
         has_unnamed = False
         for node in self.tree.find_all(exp.Table, exp.Unnest, exp.Lateral):
             if not self._is_function(node):
                 continue
             alias = node.args.get("alias")
             if alias is not None and alias.name:
-                declared.setdefault(str(alias.name).casefold(), set()).update(str(each.name) for each in alias.columns)
+                names = [alias.this, *alias.columns]
+                is_quoted = any(each.args.get("quoted") for each in names)
+                columns = set[str]() if is_quoted else {str(each.name).casefold() for each in alias.columns}
+                name = str(alias.name).casefold()
+                declared[name] = declared.get(name, columns) & columns
             else:
                 has_unnamed = True
         for node in self.tree.find_all(exp.Dot, exp.Column):
@@ -574,7 +580,7 @@ class _Parsed:
                 is_call = False
             else:
                 # A function without an alias has a name that need not be in the text.
-                is_call = has_unnamed or (table in declared and node.name not in declared[table])
+                is_call = has_unnamed or (table in declared and node.name.casefold() not in declared[table])
             if is_call:
                 raise Unreadable(f"`{node.sql(self.dialect)[:60]}` may call a function")
 

@@ -1,6 +1,8 @@
 def commands_stay(call: leave_by_command, facts):
     """Nothing outside the project folder is changed.
     This holds for every spelling of a path, and for the files that a command is redirected to."""
+    if call.program in {"cd", "pushd"}:
+        return deny("later commands would run outside of the project")
     changes = ["rm", "rmdir", "unlink", "shred", "truncate", "mv", "cp", "touch", "mkdir", "tee", "chmod", "chown", "ln", "sed", "dd", "patch", "tar", "unzip", "zip", "gzip", "gunzip"]
     if call.program in changes or len(call.written) > 0:
         return deny("it may change files outside of the project; name each file by its path in the project")
