@@ -52,7 +52,7 @@ def test_more_tools_ask_nothing_more_but_about_themselves() -> None:
 @pytest.mark.parametrize("policies", [12, 24])
 def test_requests_grow_with_the_policies_and_not_with_policies_times_tools(policies: int) -> None:
     found, _ = asked(tools=200, policies=policies)
-    assert found.total() == {12: 14, 24: 21}[policies], "as docs/guides/compile.md has it"
+    assert found.total() == {12: 14, 24: 21}[policies]
     assert found["sort"] == policies // 12
     assert found["cases"] == {12: 3, 24: 5}[policies]
     assert found["guards"] == 2 * found["cases"]
