@@ -93,6 +93,10 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited("tools.yaml", TOOL, '    refused: "("\n'),
         "BY409 tools.yaml:11: `(` is not a pattern",
     ),
+    "a pattern of refusal that every result has": (
+        edited("tools.yaml", TOOL, "    surely_refused: 'Sorry|'\n"),
+        "BY409 tools.yaml:11: the pattern matches every result",
+    ),
     # entities.yaml
     "an unknown type": (
         edited("entities.yaml", FIELD, "      paid: bool\n"),

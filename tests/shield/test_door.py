@@ -113,3 +113,9 @@ def test_postures_of_what_the_pack_does_not_have_are_refused(given: Any, why: st
     with pytest.raises(BylawError, match=why) as raised:
         Shield(shop(), postures=given)
     assert raised.value.code == "BY405"
+
+
+@pytest.mark.parametrize("name", ["bylaw/stops", "bylaw/removed/one"])
+def test_a_conversation_has_no_name_that_the_log_uses_for_itself(name: str, tmp_path: Path) -> None:
+    with Shield(shop(), log=tmp_path / "log.db") as shield, pytest.raises(UsageError, match="bylaw/"):
+        shield.session(name)

@@ -304,7 +304,9 @@ def _read_tool(
 def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: list[BylawError], *place: str) -> None:
     for key, pattern in (("refused", record.refused), ("surely_refused", record.surely_refused)):
         try:
-            compile_pattern(str(pattern), ignore_case=False)
+            found = compile_pattern(str(pattern), ignore_case=False)
+            if str(pattern) and found.search("") is not None:
+                raise PatternError("the pattern matches every result", hint="remove the empty alternative")
         except PatternError as error:
             faults.append(PatternError(error.message, place=source.place(*place, key), hint=error.hint))
 

@@ -34,7 +34,9 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS use_times ON uses (tenant, name, time)",
 )
 
-REMOVED = "bylaw/removed/"
+OWN = "bylaw/"
+"""The names that the log uses for itself start with this."""
+REMOVED = f"{OWN}removed/"
 
 
 def removed_name(conversation: str) -> str:

@@ -15,8 +15,8 @@ from bylaw.pack.review import held_to, told_unaccepted
 from bylaw.policy.folder import READY
 from bylaw.policy.tool import Postures
 from bylaw.record import Log
+from bylaw.record.database import OWN
 from bylaw.record.entry import DEFAULT_TENANT
-from bylaw.record.stop import STOPS
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.host import RunScheduled
@@ -107,8 +107,8 @@ class Shield:
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'use a string such as `"{id}"`, the same one each time'
             raise UsageError(f"the id of a conversation must be a string, not `{type(id).__name__}`", hint=hint)
-        if id == STOPS:
-            raise UsageError(f"a conversation cannot be named `{STOPS}`, because the log stores stops under that name")
+        if id.startswith(OWN):
+            raise UsageError(f"the id of a conversation cannot start with `{OWN}`, which the log uses for itself")
         if "\0" in id:
             raise UsageError("the id of a conversation contains the character U+0000, which some logs cannot store")
         given, name = door.context(context), door.text(agent, "the name of an agent").strip()
