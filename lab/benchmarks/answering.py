@@ -254,8 +254,8 @@ PER_PAGE, PAGE_SIZE = 40, 60_000
 def missing_requests(
     sites: Sequence[Site], packs: dict[str, Pack], folders: dict[str, Path]
 ) -> dict[str, dict[str, Request]]:
-    """Return the predicates without a recorded answer, the clinic's first, so that these do not depend on the
-    airline's.
+    """Return the predicates without a recorded answer. The clinic's predicates come first, so that they do not depend
+    on those of the airline.
     """
     found: dict[str, dict[str, Request]] = {}
     for domains in (("clinic",), ("clinic", "airline")):

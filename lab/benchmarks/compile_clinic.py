@@ -81,7 +81,7 @@ def found(pack: Pack, labels: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _cites(spans: list[tuple[int, int]], place: tuple[int, int]) -> bool:
-    """Whether spans cover at least half of a place."""
+    """Whether spans cover at least half of a passage."""
     start, end = place
     return 2 * sum(max(0, min(end, last) - max(start, first)) for first, last in spans) >= end - start
 
@@ -171,7 +171,7 @@ def main() -> int:
     text = "\n".join(told)
     if options.page is not None:
         before = options.page.read_text(encoding="utf-8") if options.page.is_file() else ""
-        _, mark, airline = before.partition("\n<!-- airline -->")  # compile_airline.py writes the rest below.
+        _, mark, airline = before.partition("\n<!-- airline -->")  # compile_airline.py writes the rest.
         options.page.write_text(f"{PAGE}\n```\n{text}\n```\n{mark}{airline}", encoding="utf-8")
     return 0
 

@@ -78,7 +78,7 @@ def is_hidden(character: str) -> bool:
 
 
 def faults_of(text: str) -> list[str]:
-    """Return everything in a page that is not inert."""
+    """Return everything in a page that could run, load, or change the text direction."""
     reader = Inert()
     reader.feed(text)
     return reader.faults
@@ -239,8 +239,8 @@ def ask_a_person(client: TestClient, name: str) -> str:
 
 
 def sizes(folder: Path) -> tuple[Any, dict[str, str]]:
-    """Audit conversations, each very large in one respect. Return the page address of each conversation, by that
-    respect.
+    """Audit conversations, each of which is very large in one respect. Return the address of each conversation's page,
+    by this respect.
     """
     write(folder / "base", seeds=(3,), count=30)
     with gzip.open(folder / "base" / "logs.jsonl.gz") as lines:

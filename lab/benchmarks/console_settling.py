@@ -33,7 +33,7 @@ DECIDING = 1.0
 KEY, TAP = 0.2, 1.0
 REASON, NAME = "read the exchange", "Mara"
 EVERY = 4
-"""One in this number of answers is "no"."""
+"""One answer in this many is "no"."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from bylaw.trace import Call, Event, Result, Trajectory, read
 
 SEED = 12
 Place = tuple[str, int]
-"""A write call: conversation and step."""
+"""A write call, given by its conversation and step."""
 PRICES = {"modify-cabin-price"}
 """Policies about the cost of a change, not about whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
@@ -35,7 +35,7 @@ _WITHOUT = "-without-"
 
 
 class Read(NamedTuple):
-    """A conversation for readers, with its world and the write calls to judge."""
+    """A conversation to show to readers, with its world and the write calls to judge."""
 
     trajectory: Trajectory
     world: World | None
@@ -218,7 +218,7 @@ def _look_ups(pack: Pack, trajectory: Trajectory, step: int) -> list[int]:
 
 
 def _without(trajectory: Trajectory, look_up: int, step: int) -> tuple[Trajectory, int]:
-    """Return the conversation without a look-up and its repetitions before a write, and the write's new step."""
+    """Return the conversation without a look-up and its repetitions before a write, and the new step of the write."""
     gone = trajectory.events[look_up]
     assert isinstance(gone, Call)
     calls = {

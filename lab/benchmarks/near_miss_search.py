@@ -145,7 +145,7 @@ def weighed(name: str, found: Found, truth: Found, strata_of: dict[Place, str], 
 
 
 def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
-    """Yield the lines of one way, with additional lines for amounts and for weighted calls."""
+    """Yield the lines of one method, with additional lines for amounts and for weighted calls."""
     yield row(f"{domain.name}, {way}", found, domain.truth)
     if domain.wider is not None:
         yield row("  amounts counted, too", found, domain.wider)
@@ -174,7 +174,7 @@ def differing(domain: Domain, said: Mapping[Place, Mapping[str, str]]) -> Iterat
 
 
 def rows(domain: Domain, chat: Chat) -> Iterator[str]:
-    """Return the lines of one domain, also for ways that still wait for answers."""
+    """Return the lines of one domain, including methods that still need answers."""
     seen = flagged(domain.pack, domain)
     yield from told(domain, "observations", seen)
     if not domain.searched:

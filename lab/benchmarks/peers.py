@@ -117,7 +117,8 @@ def report(
 ) -> int:
     """Print the table. Return 1 if a peer that reads the history decides more traces than Bylaw.
 
-    `quickest` has the microseconds per trace from the fastest time of each trace, which other load affects least.
+    `quickest` has the microseconds per trace from the fastest time of each trace, which is least affected by other
+    load.
     """
     best = {name: max(found, default=0.0) for name, found in rates.items()}
     print(f"{'package':24} {'traces per CPU s':>16} {'median':>8}  {'quickest us':>11}  four cases")
@@ -138,8 +139,8 @@ def report(
     middle = {name: sorted(found)[len(found) // 2] for name, found in rates.items() if found}
 
     def ratios(one: str, other: str) -> str:
-        """Return how many times as many traces one decides as another: by best rounds, by medians, and by fastest
-        times.
+        """Return how many times as many traces one package decides as another: by best rounds, by medians, and by
+        fastest times.
         """
         found = (best[one] / best[other], middle[one] / middle[other], quickest[other] / quickest[one])
         return ", ".join(f"{ratio:.2f}" for ratio in found)

@@ -29,7 +29,8 @@ def server(*, is_synced: bool = True) -> Generator[str]:
     Without sync, it does not wait for the disk. Its data then survives a killed server, but not a crash of the machine.
     """
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
-    # The keeper survives us: if we are killed, its input ends, and it stops the server.
+    # The keeper process survives this one. If this process is killed, the keeper's input ends, and the keeper stops the
+    # server.
     keeper = subprocess.Popen([sys.executable, __file__, folder], stdin=subprocess.PIPE, start_new_session=True)
     if os.geteuid() == 0:
         os.chown(folder, _user().pw_uid, _user().pw_gid)
@@ -64,7 +65,7 @@ def _end(folder: Path) -> None:
 def crash(address: str) -> None:
     """Kill all processes of a server at once. Data that the server has not written yet is lost."""
     first, *children = _processes(address)
-    # A stopped first process can neither restart nor notify the others.
+    # A suspended first process can neither restart the others nor notify them.
     for pid, how in ((first, signal.SIGSTOP), *((pid, signal.SIGKILL) for pid in (*children, first))):
         with suppress(ProcessLookupError):
             os.kill(pid, how)
@@ -106,7 +107,7 @@ def syncs(address: str) -> int:
     import psycopg
 
     with psycopg.connect(address) as connection:
-        # Version 18 counts these elsewhere.
+        # Version 18 counts syncs in a different view.
         has_moved = connection.info.server_version >= 180_000
         row = connection.execute(
             "SELECT sum(fsyncs)::int FROM pg_stat_io WHERE object = 'wal'"

@@ -56,7 +56,7 @@ class Findings:
 
 
 async def own(service: Service, count: int, seed: int, findings: Findings) -> None:
-    """Send our own mutations over a few connections."""
+    """Send mutated valid requests over a few connections."""
     share = count // CLIENTS
 
     async def client(number: int) -> None:

@@ -128,7 +128,7 @@ def _talk(recorded: Trajectory) -> dict[str, Any] | None:
     if talk["turns"] and not talk["turns"][-1]["steps"]:
         talk["turns"].pop()
     if any(len({(call["name"], str(call["arguments"])) for call in step}) < len(step) for step in _each_step(talk)):
-        # If two equal calls are made at once, either may get either result.
+        # If two equal calls are made at once, each may get the result of the other.
         return None
     is_loop = talk["turns"] and all(
         turn["steps"]
@@ -229,7 +229,7 @@ def verdicts(path: Path, world: Path | None) -> dict[tuple[str, int], dict[str, 
 def differences(
     want: dict[tuple[str, int], dict[str, Any]], have: dict[tuple[str, int], dict[str, Any]]
 ) -> list[tuple[str, str]]:
-    """Return each difference by kind and place. `inconclusive` with a reason is a kind of its own."""
+    """Return each difference by kind and place. A verdict that is `inconclusive` with a reason is a kind of its own."""
     found: list[tuple[str, str]] = []
     for key in sorted(want.keys() | have.keys()):
         left, right = want.get(key), have.get(key)

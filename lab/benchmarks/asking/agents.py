@@ -42,7 +42,10 @@ History = Sequence[Said | Made]
 
 
 def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], history: History) -> Step:
-    """Return the agent's next step. `look_ups` are those taught for its tool, such as `get_order(order_id)`."""
+    """Return the agent's next step.
+
+    `look_ups` are the look-ups taught for the agent's tool, such as `get_order(order_id)`.
+    """
     write = (task.tool, task.arguments)
     tried = [at for at, each in enumerate(history) if isinstance(each, Made) and each.tool == task.tool]
     if tried:

@@ -81,7 +81,7 @@ class Loop:
 
 
 def taught(desk: Desk, task: Task) -> Sequence[str]:
-    """Return the look-ups that every agent except the hasty one was taught for its tool, with or without the shield."""
+    """Return the look-ups that every agent except the hasty one is taught for its tool, with or without the shield."""
     return next((each.look_ups for each in write_instructions(desk.pack) if each.tool == task.tool), ())
 
 

@@ -126,7 +126,7 @@ def _iso(nanoseconds: int) -> str:
 
 
 def _loaded(text: str | None) -> Any:
-    """The API returns data for values sent as JSON."""
+    """The API returns values that were sent as JSON in decoded form."""
     try:
         return None if text is None else json.loads(text)
     except ValueError:

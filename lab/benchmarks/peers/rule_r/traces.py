@@ -10,7 +10,7 @@ CASES = (
     ("business, not looked up", {"cabin": "business", "created_at": "2024-05-01T10:00:00"}, False, False),
     ("economy, booked 12 h ago", {"cabin": "economy", "created_at": "2024-05-15T03:00:00"}, True, True),
 )
-"""Name, reservation, whether it was looked up, and whether the cancellation is allowed."""
+"""For each case: the name, the reservation, whether it was looked up, and whether the cancellation is allowed."""
 
 
 def write(path: Path, count: int) -> list[bool]:
