@@ -166,7 +166,7 @@ def test_a_page_that_shows_facts_names_its_host(url: str) -> None:
     entities = pages.FILES["entities.yaml"].replace("'^http://shop[.]test/products$'", f"'{url}'")
     with pytest.raises(PackError) as error:
         made({**pages.FILES, "entities.yaml": entities})
-    assert any("matches pages of any host" in each.message for each in error.value.faults)
+    assert any("matches pages on any host" in each.message for each in error.value.faults)
 
 
 def test_what_was_typed_into_a_field_is_no_fact() -> None:

@@ -133,9 +133,9 @@ def test_a_snapshot_that_the_agent_wrote_itself_shows_nothing() -> None:
     ("old", "new", "message"),
     [
         ("as: Product", "as: Produkt", "Produkt"),
-        ("$row.cell('Price')", "$row.cell(Price)", "needs a text in quotes"),
+        ("$row.cell('Price')", "$row.cell(Price)", "requires quoted text"),
         ("$page.text('^Total: (.*)$')", "$row.cell('Total')", "this page does not show"),
-        ("$page.text('^Total: (.*)$')", "$page.text('(')", "is not a pattern"),
+        ("$page.text('^Total: (.*)$')", "$page.text('(')", "is not a valid pattern"),
         ("key: {name:", "key: {nam:", "must locate each key of `Product`"),
         ("/orders/{order_id}", "/orders/{order}", "`order` is not a key"),
     ],

@@ -55,7 +55,7 @@ def test_thoughts_go_to_the_output_or_to_a_file(tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_said_before_anything_is_done(tmp_path: Path) -> None:
     for more, why in (
-        (["--llm", "some-model"], "verified thoughts ask no model"),
+        (["--llm", "some-model"], "verified thoughts do not use a model"),
         (["--written", "--thresholds", "style=11"], "`style=11` is not a threshold"),
         (["--written", "--thresholds", "wit=5"], "`wit=5` is not a threshold"),
         (["--written", "--llm", "recorded"], "no recordings folder"),

@@ -137,7 +137,7 @@ def test_silence_breaks_only_a_policy_that_asks_the_user_to_say_it(
     state(folder, value="not stated", because="The customer gave no reason.")
     done = bylaw(folder, *ASKING)
     assert verdicts(folder) == {"plain": "compliant", "right": verdict, "wrong": verdict}
-    assert ("said nothing of it 2 times" in " ".join(done.stdout.split())) == bool(nullable)
+    assert ("did not mention it 2 times" in " ".join(done.stdout.split())) == bool(nullable)
 
 
 @pytest.mark.parametrize(("said", "asked"), [("My PIN is 3081.", 0), ("My PIN is 30 81.", 1), ("PIN: 3018", 1)])

@@ -165,7 +165,7 @@ def test_a_baseline_of_an_earlier_version_is_refused(desk: Path) -> None:
     summary = json.loads(file.read_text())
     del summary["finding_ids"]
     file.write_text(json.dumps(summary))
-    with pytest.raises(UsageError, match="an earlier version of Bylaw made the audit"):
+    with pytest.raises(UsageError, match="the audit was produced by an earlier version of Bylaw"):
         read_baseline(desk / "old")
 
 

@@ -139,7 +139,7 @@ def test_what_is_in_no_log_any_more_and_logs_that_are_gone_are_told(shop: Shop) 
     (fault,) = added.report.skipped
     assert (fault.place, fault.message.partition(";")[0]) == (
         str(day),
-        "is missing, so it is unknown which conversations of other logs it replaced",
+        "is missing, so it is unknown which conversations in other logs it replaced",
     )
 
 
@@ -448,7 +448,7 @@ def test_a_run_that_is_too_old_and_left_nothing_is_forgotten_with_its_logs(shop:
     [
         (["--keep-days", "30"], "`--keep-days` is for nightly runs"),
         (["--format", "both"], "`--update` adds to tables"),
-        (["--redact"], "needs stable pseudonyms"),
+        (["--redact"], "requires stable pseudonyms"),
         (["--sarif", "x.sarif"], "`--sarif` does not work with --update"),
     ],
 )

@@ -90,7 +90,7 @@ def test_what_one_policy_says_beside_another_that_decides_is_told_apart(tmp_path
     (tmp_path / "chats.jsonl").write_text(json.dumps(chat("careful", looks=True)) + "\n")
     said = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "chats.jsonl").stdout
     assert "0 decided differently" in said
-    assert "1 more are judged differently by a policy, with the same decision\n" in said
+    assert "1 more call judged differently by a policy, with the same decision\n" in said
 
 
 def test_a_call_that_another_policy_stops_is_told_as_such(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_call_that_another_policy_stops_is_told_as_such(tmp_path: Path) -> Non
         "shop 0 -> shop 2\n"
         "2 conversations, 2 calls\n"
         "0 decided differently, 0 now stopped, 0 now allowed\n"
-        "2 more are judged differently by a policy, with the same decision\n"
+        "2 more calls judged differently by a policy, with the same decision\n"
         "\n"
         "returned-first\n"
         "  2 calls in 2 conversations\n"

@@ -61,7 +61,9 @@ def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: 
     guard.write_text(said)
     logs = shop.logs(record(*WRONG, id="wrong"), record(*HASTY, id="near"))
     shown = bylaw(tmp_path, "audit", logs, "--pack", shop.pack, "--world", shop.world).stdout
-    assert "Failed guards, so that calls have no verdict: only-paid at guards/shop.py:" in " ".join(shown.split())
+    assert "Guards that failed, leaving calls without a verdict: only-paid at guards/shop.py:" in " ".join(
+        shown.split()
+    )
     assert "(2 calls)" in " ".join(shown.split())
     assert "2 calls have no verdict" in bylaw(tmp_path, "explain", "out").stdout
     assert listed(tmp_path, "--verdict", "inconclusive") == ["wrong", "near"]

@@ -108,7 +108,7 @@ def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(t
         (("chat-1", "chat-9"), "no conversation `chat-9`"),
         (("--before", "soon"), "`soon` is not a time"),
         (("chat-1",), "`chat-1` had an event in the last day and may still be running; add --even-live"),
-        (("--before", "2101-01-01"), "conversations of the last day may still be running"),
+        (("--before", "2101-01-01"), "conversations from the last day may still be running"),
     ):
         ran = bylaw(tmp_path, *remove, *wrong)
         assert (ran.returncode, ran.stdout) == (2, "")

@@ -24,4 +24,4 @@ def test_a_pack_without_writes_to_confirm_says_so(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).write_text(written)
     done = bylaw(tmp_path, "prompt", ".")
-    assert (done.returncode, done.stdout) == (0, "no instructions: no write needs a look-up or a yes\n")
+    assert (done.returncode, done.stdout) == (0, "no instructions: no write requires a look-up or a confirmation\n")

@@ -10,8 +10,8 @@ from tests.command import bylaw
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "no server was given, or two were"),
-        (("--url", "http://127.0.0.1:1/mcp", "--", "python", "server.py"), "no server was given, or two were"),
+        ((), "pass exactly one server"),
+        (("--url", "http://127.0.0.1:1/mcp", "--", "python", "server.py"), "pass exactly one server"),
         (("--listen", "0.0.0.0:80", "--", "python", "server.py"), "it cannot listen on `0.0.0.0`"),
         (("--listen", "shop.example:80", "--", "python", "server.py"), "it cannot listen on `shop.example`"),
         (("--listen", "127.0.0.1", "--", "python", "server.py"), "is not HOST:PORT"),

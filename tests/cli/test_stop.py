@@ -38,8 +38,8 @@ def test_what_cannot_be_stopped_is_said_and_nothing_is_written(tmp_path: Path) -
         agreed(shield).flush()
     asked = ("--log", log, "--reason", "why")
     for wrong, message in (
-        (("all", *asked, "--for", "soon"), "`--for soon` is not a time"),
-        (("all", *asked, "--for", "5"), "`--for 5` is not a time"),
+        (("all", *asked, "--for", "soon"), "`--for soon` is not a duration"),
+        (("all", *asked, "--for", "5"), "`--for 5` is not a duration"),
         (("all", *asked, "--for", "900d"), "in the future, within a year"),
         (("all", *asked, "--for", "1h", "--tenant", "x"), "the log has no tenant `x`"),
         (("tool", "refnd", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "the pack has no tool `refnd`"),

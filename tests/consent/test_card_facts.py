@@ -508,7 +508,7 @@ def test_what_is_too_long_to_read_gets_no_card() -> None:
         ([("* call.gb,", "* (x := 1),")], 9, "`:=` is not part of the language"),
         ([(".price_per_gb * call.gb", "")], 9, "is not a value; read one of its fields"),
         ([("facts.Plan(call.plan_id).price_per_gb", "facts.context.signed_in_as")], 9, "no tool shows"),
-        ([("{price:", "{plan_id:"), ("{price}", "a price")], 9, "is an argument of `add_data` already"),
+        ([("{price:", "{plan_id:"), ("{price}", "a price")], 9, "is already an argument of `add_data`"),
         ([("total price", "plan id")], 9, "looks like an argument"),
         ([("title: total price", "currency: Euro")], 9, "`Euro` is not a currency"),
         ([("unit: GB", "currency: Euro")], 10, "`Euro` is not a currency"),

@@ -155,7 +155,7 @@ tools:
 """
     declared = Pack.from_files({**FILES, "tools.yaml": tools}).schema.tools
     assert [declared[name].refused for name in ("get_order", "refund", "cancel")] == ["^Sorry", "^No", "^Sorry"]
-    with pytest.raises(BylawError, match="is not a pattern"):
+    with pytest.raises(BylawError, match="is not a valid pattern"):
         Pack.from_files({**FILES, "tools.yaml": tools.replace("^Sorry", "(")})
 
 

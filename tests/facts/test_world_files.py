@@ -58,7 +58,7 @@ def test_a_database_without_our_tables_is_said(tmp_path: Path) -> None:
     base.close()
     with pytest.raises(WorldError, match="no table has the name of an entity") as caught:
         open_snapshot(tmp_path / "world", SCHEMA)
-    assert "the pack has `Account`, `Person`, the database `Other`" in str(caught.value)
+    assert "the pack has `Account`, `Person`, but the database has `Other`" in str(caught.value)
 
 
 @pytest.mark.parametrize("table", ["accounts", "ACCOUNT", "Accounts", "account"])

@@ -86,7 +86,7 @@ class TestPauses(EveryPause):
         worker = Worker(tmp_path, log=tmp_path / "one.sqlite")
         worker.say("Extend R1")
         (prompt,) = worker.waiting()
-        with pytest.raises(UsageError, match="nobody else can answer for them"):
+        with pytest.raises(UsageError, match="no one else can answer for them"):
             asyncio.run(worker.guard.approve(prompt, True, by="Mia"))
         worker.say()
         assert worker.rentals.ran == []

@@ -56,7 +56,7 @@ def test_neither_answers_for_the_other(tmp_path: Path) -> None:
     with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
         follower = follower_of(shield, None)
         card, waiting = prompts(follower.decide("w", "extend_rental", EXTEND))
-        with pytest.raises(UsageError, match="nobody else can answer for them"):
+        with pytest.raises(UsageError, match="no one else can answer for them"):
             approve(follower.session, card, True, by="ann")
         confirm(follower.session, card, True)
         (approval,) = prompts(follower.decide("w", "extend_rental", EXTEND))

@@ -91,7 +91,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a pattern of refusal that is none": (
         edited("tools.yaml", TOOL, '    refused: "("\n'),
-        "BY409 tools.yaml:11: `(` is not a pattern",
+        "BY409 tools.yaml:11: `(` is not a valid pattern",
     ),
     "a pattern of refusal that every result has": (
         edited("tools.yaml", TOOL, "    surely_refused: 'Sorry|'\n"),
@@ -120,15 +120,15 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a saying that is no pattern": (
         edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: "("}]}\n'),
-        "BY409 entities.yaml:6: `(` is not a pattern",
+        "BY409 entities.yaml:6: `(` is not a valid pattern",
     ),
     "a saying that looks ahead": (
         edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: "yes(?! but)"}]}\n'),
-        "BY409 entities.yaml:6: `yes(?! but)` is not a pattern: invalid perl operator: (?!; look-ahead",
+        "BY409 entities.yaml:6: `yes(?! but)` is not a valid pattern: invalid perl operator: (?!; look-ahead",
     ),
     "what is not said is no pattern": (
         edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: a, but_not: "("}]}\n'),
-        "BY409 entities.yaml:6: `(` is not a pattern",
+        "BY409 entities.yaml:6: `(` is not a valid pattern",
     ),
     "what is not said of an argument": (
         edited(

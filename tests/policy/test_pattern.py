@@ -123,7 +123,7 @@ def test_only_the_beginning_of_a_text_is_searched() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("(", "`(` is not a pattern: missing )"),
+        ("(", "`(` is not a valid pattern: missing )"),
         ("a{2,1}", "invalid repetition size"),
         ("[z-a]", "invalid character class range"),
         ("yes(?! but)", "write what must not be in the text under `but_not`"),

@@ -42,7 +42,7 @@ def test_several_tools_share_what_they_show(tmp_path: Path) -> None:
     ("key", "said"),
     [
         ("refund, ship", "BY402 tools.yaml:12: `ship` is given twice"),
-        ("refund,", "BY402 tools.yaml:12: `refund,` has a comma too many"),
+        ("refund,", "BY402 tools.yaml:12: `refund,` has an extra comma"),
         ("refund, return_it: {effect: delete}\n  other", "BY406 tools.yaml:12: effect of `refund` must be"),
     ],
 )

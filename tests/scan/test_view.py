@@ -92,7 +92,7 @@ def test_effects_are_written_once_and_read_back(tmp_path: Path) -> None:
     )
     assert [tool["effect"] for tool in again] == [tool["effect"] for tool in first]
     assert {tool["sure"] for tool in again} == {1.0}
-    assert "exists already" in bylaw(tmp_path, "scan", log, "--write-effects", file).stderr
+    assert "already exists" in bylaw(tmp_path, "scan", log, "--write-effects", file).stderr
 
 
 def test_a_folder_that_cannot_be_looked_into_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -364,7 +364,7 @@ def test_an_approval_that_no_entry_bears_out_is_shown_as_such_and_cannot_be_answ
     listed = get(app, "/v1/approvals").json
     assert listed["approvals"] == []
     assert listed["unsupported"] == {
-        waits: "the log requests something else",
+        waits: "the log has a different request",
         "forged": "no entry requests it",
     }
     answer = post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "ann"})

@@ -83,7 +83,7 @@ PASSENGERS: dict[str, Any] = {
         ([{"name": "Ann"}, "Bob"], "`passengers[1]` is not object"),
         ([{"bags": 1}], "`passengers[0].name` is missing"),
         ([{"name": "Ann", "vip": True}], ""),
-        ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared words"),
+        ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared values"),
         ([["Ann"]], "`passengers[0]` is a list, but the tool takes an object"),
         ([{"name": "Ann", "bags": "2"}], ""),
         ([{"name": "Ann", "bags": None}], ""),

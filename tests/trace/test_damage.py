@@ -12,7 +12,7 @@ from bylaw.errors import RecordError
 from bylaw.trace import Trajectory, read
 from bylaw.trace import source as sources
 
-CUT = "not JSON: it looks cut off before its end; write that conversation out again"
+CUT = "not JSON: it seems to be cut off; export the conversation again"
 
 
 def talk(name: str) -> str:

@@ -176,7 +176,7 @@ def test_a_last_line_that_breaks_off_is_said_to_look_cut_off(tmp_path: Path, end
         path = tmp_path / "logs.jsonl"
         path.write_text('{"id": "a", "messages": []}\n' + end + last_byte)
         _, fault = read(path)
-        assert str(fault) == f"{path}:2: not JSON: it looks cut off before its end; write that conversation out again"
+        assert str(fault) == f"{path}:2: not JSON: it seems to be cut off; export the conversation again"
 
 
 def test_a_line_that_is_wrong_in_the_middle_is_not_said_to_look_cut_off(tmp_path: Path) -> None:

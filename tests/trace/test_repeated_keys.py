@@ -34,5 +34,5 @@ def test_a_record_with_a_key_given_twice_is_reported(tmp_path: Path, where: str 
     assert isinstance(first, RecordError) == (where is not None)
     assert not isinstance(after, RecordError)
     if isinstance(first, RecordError):
-        assert "is given twice in one object" in first.message
+        assert "appears twice in one object" in first.message
         assert first.place.endswith("logs.jsonl:1")

@@ -63,7 +63,7 @@ def action_tools(
     for name, body in file.actions.items():
         record = body or WrittenAction()
         if name in file.tools:
-            message = f"`{name}` is a tool already: {source.place('tools', name)}"
+            message = f"`{name}` is already a tool: {source.place('tools', name)}"
             faults.append(
                 ActionError(message, place=source.place("actions", name), hint="give the action another name")
             )
@@ -298,8 +298,8 @@ class _Reader:
 
     def _look(self, text: str, place: int) -> Pattern | None:
         if not names_host(f"^{text}"):
-            hint = "begin it with a scheme and a whole host, `https://shop[.]example/`, and write no `|`"
-            self._fault("a pattern under `looks` must be of one host", "pages", "looks", place, hint=hint)
+            hint = "begin it with a scheme and a whole host, `https://shop[.]example/`, and do not use `|`"
+            self._fault("a pattern under `looks` must match a single host", "pages", "looks", place, hint=hint)
         return self._pattern(f"^{text}$", "pages", "looks", place)
 
 

@@ -30,15 +30,15 @@ def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Co
     """
     of_tool = actions.by_tool.get(tool, ())
     if actions.pages.changes_with(tool) or any(each.kind == "page" for each in of_tool):
-        return f"what `{tool}` returns is a page, which may show what the agent typed", "use `pages`"
+        return f"`{tool}` returns a page, which may show what the agent typed", "use `pages`"
     if any(each.kind != "call" for each in of_tool):
-        return f"what `{tool}` returns is what the agent asks for", _USE_ACTION
+        return f"`{tool}` returns whatever the agent asks for", _USE_ACTION
     action = next((each for found in actions.by_tool.values() for each in found if each.name == tool), None)
     if action is None or action.kind == "call":
         return "", ""
     if not shows_facts(action):
         hint = _HINTS.get(action.kind, "declare a separate tool for the look-up")
-        return f"what `{tool}` returns may be what the agent wrote itself", hint
+        return f"`{tool}` may return what the agent itself wrote", hint
     if action.kind != "sql":
         return "", ""
     if any(_FROM_AGENT.search(each) for each in bodies):

@@ -71,7 +71,7 @@ class PageState:
             return
         self._result, self._last, self._words = None, step, ""
         self._under_way[step] = call.turn
-        self._unknown = f"`{call.tool}` may have changed the page, which was not shown since"
+        self._unknown = f"`{call.tool}` may have changed the page, which has not been shown since"
 
     def result(self, result: Result, call: Call) -> None:
         """Record a tool's result."""
@@ -154,7 +154,7 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
     if not given or not given <= _OF_FOCUS:
         raise NotTaken("the call names no element in a known way")
     if page.focused is None:
-        raise NotTaken("the call names no element, and the page does not show which has the focus")
+        raise NotTaken("the call names no element, and the page does not show which element has the focus")
     return [(page.focused, {})]
 
 
@@ -168,9 +168,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
         # The button that a browser then presses depends on scripts and on attributes that no snapshot shows.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce("it types and submits a form at once. Type first, look at the page, then press the button")
-        raise NotTaken(
-            "the call submits a form, but no page shows which button that presses: press the intended button"
-        )
+        raise NotTaken("the call submits a form, but no page shows which button it presses: press the intended button")
     is_key = bool(arguments.get("key") or arguments.get("keys"))
     for element, _ in named if not is_key else ():
         _check_inside(page, element)
@@ -295,7 +293,7 @@ def name_of(page: Page, element: Element) -> str:
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
     """Return the page's value for a parameter. Raises NotTaken if there is none or there are several."""
     if take.source == "page" and page.is_in_frame(element):
-        raise NotTaken("the element is of another document, shown in a frame of the page")
+        raise NotTaken("the element belongs to another document, shown in a frame of the page")
     match take.source, take.field:
         case "page", "url" if take.pattern is None:
             return page.url
@@ -332,7 +330,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
             pass
     row = next((each for each in (element, *page.ancestors(element)) if each.role == "row"), None)
     if row is None:
-        raise NotTaken("the element is in no row of a table")
+        raise NotTaken("the element is not in a table row")
     if take.field == "text":
         return _shown(page, row)
     if isinstance(take.column, int):

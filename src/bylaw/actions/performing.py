@@ -328,7 +328,7 @@ class _Resolving:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not text")
             if _CUT.search(text):
-                raise NotTaken(f"argument `{terms.argument}` may be cut short, and its rest may do anything")
+                raise NotTaken(f"argument `{terms.argument}` may be cut short, and the missing rest could do anything")
             for found, words in _found(terms, text):
                 yield Part(terms.kind, terms.argument, found, words, is_moved=self._is_moved)
 

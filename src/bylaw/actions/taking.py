@@ -167,12 +167,12 @@ def compile_take(
     elif source == "row" and field == "cell":
         column = int(inside) if inside and inside.strip().isdigit() else _quoted(text, inside)
     elif inside is not None:
-        raise ActionError(f"`${source}.{field}` takes nothing in brackets", hint=f"write `${source}.{field}`")
+        raise ActionError(f"`${source}.{field}` does not take brackets", hint=f"write `${source}.{field}`")
     return Take(name, source, field, pattern, column, type, optional)
 
 
 def _quoted(text: str, inside: str | None) -> str:
     found = _QUOTED.fullmatch((inside or "").strip())
     if found is None:
-        raise ActionError(f"`{text}` needs a text in quotes", hint="write it like `$page.text('^Total: (.*)')`")
+        raise ActionError(f"`{text}` requires quoted text", hint="write it like `$page.text('^Total: (.*)')`")
     return found[1] if found[1] is not None else found[2]

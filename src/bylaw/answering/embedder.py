@@ -50,7 +50,7 @@ class StaticEmbedder:
         self._tokenizer.no_truncation()
         tables = [table for table in tensors.values() if table.ndim == 2]
         if len(tables) != 1:
-            raise UsageError(f"a static model has one table of vectors, this has {len(tables)}", place=str(weights))
+            raise UsageError(f"a static model has one table of vectors; this one has {len(tables)}", place=str(weights))
         self._table = tables[0].astype("float32")
         # Model2Vec may weight tokens, and let several share a vector.
         self._shares, self._weighs = tensors.get("mapping"), tensors.get("weights")

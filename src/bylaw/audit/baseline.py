@@ -132,7 +132,9 @@ def check_baseline(store: Store, *, redacted: str | None = None) -> None:
     """Raise `UsageError` if the ids of an earlier audit's findings have another version or another redaction key."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
-            "finding ids differ: an earlier version of Bylaw made the audit", place=str(store.path), hint="audit again"
+            "finding ids differ: the audit was produced by an earlier version of Bylaw",
+            place=str(store.path),
+            hint="audit again",
         )
     if store.summary["redacted"] != redacted:
         hint = "run both audits with --redact and the same --redact-key, or both without"

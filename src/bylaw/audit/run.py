@@ -501,7 +501,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
-            hint = "the machine may be out of memory: use fewer --jobs"
+            hint = "the machine may be out of memory: use a smaller --jobs"
             raise WorkerError("a worker stopped before it had finished", hint=hint) from None
         raise
     finally:

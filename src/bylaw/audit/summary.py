@@ -448,7 +448,7 @@ def _settling(summary: JsonRecord) -> list[str]:
         if row["yes"] or row["no"]:
             told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
         if row.get(STATED) or row.get(UNSAID):
-            silent = f", said nothing of it {counted(row[UNSAID], 'time')}" if row.get(UNSAID) else ""
+            silent = f", did not mention it {counted(row[UNSAID], 'time')}" if row.get(UNSAID) else ""
             stated = counted(row[STATED], "time")
             told.append(f"Read by a model: the user stated {name} {stated}{silent}{left}.")
     for name, row in summary["settled"].items():

@@ -103,7 +103,7 @@ def sources(
     name = pack or audited.pack
     if pack_named(name).digest not in kept.digests:
         hint = "audit the logs again"
-        raise UsageError(f"the audit was made with another version of pack `{name}`", place=str(audit), hint=hint)
+        raise UsageError(f"the audit used another version of pack `{name}`", place=str(audit), hint=hint)
     found = tuple(logs) or tuple(map(Path, audited.logs))
     return Sources(found, name, kept, audited.agent, kept.conversations)
 
@@ -113,7 +113,7 @@ def thoughts_command(
     logs: Annotated[tuple[Path, ...], "Recorded conversations: files or folders."],
     *,
     pack: PackOption,
-    out: Annotated[File, "Where to write (default: standard output)."] = None,
+    out: Annotated[File, "Output file (default: standard output)."] = None,
     seed: Annotated[int, "--seed N", "Seed for the wording."] = 1,
     limit: Annotated[Count | None, "Stop after this many turns."] = None,
     written: Annotated[bool, "Let a model write and refine thoughts, instead of deriving them from guards."] = False,
@@ -130,7 +130,7 @@ def thoughts_command(
 
     held = load_pack(pack)
     if not written and (llm or dry_run):
-        raise UsageError("verified thoughts ask no model", hint="add --written, or remove --llm and --dry-run")
+        raise UsageError("verified thoughts do not use a model", hint="add --written, or remove --llm and --dry-run")
     chosen = Options(seed, limit, written, llm, kept, _thresholds(thresholds), rounds, whole_policy, dry_run)
     with open_logs(list(logs)) as opened:
         lines = make_thoughts(held, opened.readable(), chosen)
@@ -254,7 +254,7 @@ def pairs_command(
         found = write_pairs(wanted.pack, out, placed, wanted.auditor, command=command_line())
     left = sum(found.without.values())
     counts = ", ".join(f"{verdict} {count}" for verdict, count in sorted(found.without.items()))
-    print(f"{found.pairs} pairs, {found.examples} rows with a label")
+    print(f"{found.pairs} pairs, {found.examples} labelled rows")
     if left:
         print(f"{left} flagged calls have no pair: no look-up would have helped ({counts})")
     print(f"wrote {out}")
@@ -339,7 +339,7 @@ def train_command(
     terms: Annotated[
         str,
         "--reward TERMS",
-        "Stage 3: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance the weight 3.",
+        "Stage 3: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance a weight of 3.",
     ] = "full",
     pack: Annotated[
         str | None, "--pack PACK", "Stage 3: the pack to grade against (default: the pack in `data.json`)."
@@ -414,7 +414,7 @@ def _setting(text: str) -> tuple[str, Any]:
 @command("eval", align_command)
 def eval_command(
     *,
-    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script from the practice tasks."],
+    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script of the practice tasks."],
     model: Annotated[Name, "Name of the model at the endpoint."] = "",
     policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the context contains the policy."] = "none",
     pack: Annotated[str, "--pack PACK", "The pack with the practice tasks."] = "clinic",

@@ -21,11 +21,11 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     llm: Annotated[
         str | None,
         "--llm MODEL",
-        "Model to ask if code cannot decide: a name at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
+        "Model to ask when code cannot decide: a name at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
     ] = None
     memory: Annotated[Folder, "For --llm: folder for answers and plans."] = None
     embedder: Annotated[
-        Name, "For --memory: how to compare plans: hashed, wordllama (extra `embed`), a folder or a URL."
+        Name, "For --memory: how to compare plans: hashed, wordllama (requires the `embed` extra), a folder or a URL."
     ] = ""
     operations: Annotated[
         tuple[str, ...],
@@ -49,7 +49,7 @@ def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator
     """
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:
-            raise UsageError("`--memory`, `--embedder` and `--operations` need `--llm`", hint="add --llm MODEL")
+            raise UsageError("`--memory`, `--embedder` and `--operations` require `--llm`", hint="add --llm MODEL")
         yield Models()
         return
     from bylaw.answering import Answerer, Plans

@@ -51,7 +51,7 @@ def advice(error: click.ClickException) -> str:
         case click.UsageError() if error.ctx is not None and error.message.startswith("Got unexpected extra argument"):
             file = error.message.partition("(")[2].rstrip(").")
             is_document = error.ctx.info_name in ("compile", "init") and file.endswith(_DOCUMENTS)
-            return f"give the document with --document {file}" if is_document else ""
+            return f"pass the document with --document {file}" if is_document else ""
         case _:
             return ""
 

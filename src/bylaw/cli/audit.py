@@ -166,20 +166,22 @@ class Batch(Struct, frozen=True, kw_only=True):
         """Refuse options that exclude each other. `wanted` has other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
-            raise UsageError("`--update` adds to tables", hint="add --format parquet; `bylaw report OUT` reads them")
+            raise UsageError(
+                "`--update` adds to tables", hint="add --format parquet; `bylaw report OUT` reads these tables"
+            )
         if self.update and given:
-            raise UsageError(f"`{given[0]}` does not work with --update", hint="`bylaw report OUT` reads its tables")
+            raise UsageError(f"`{given[0]}` does not work with --update", hint="run `bylaw report OUT` on the tables")
         if self.keep_days is not None and not self.update:
             raise UsageError("`--keep-days` is for nightly runs", hint="add --update")
         if self.address is not None and self.engine != "ray":
-            raise UsageError("`--address` needs a Ray cluster", hint="add --engine ray")
+            raise UsageError("`--address` requires a Ray cluster", hint="add --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
         """Refuse logs and pseudonyms that a later `--update` could not recognise."""
         if self.update and has_pipe:
-            raise UsageError("`--update` cannot read a pipe", hint="write it to a file first")
+            raise UsageError("`--update` cannot read a pipe", hint="write its data to a file first")
         if self.update and is_keyless:
-            raise UsageError("`--update` with `--redact` needs stable pseudonyms", hint="add --redact-key")
+            raise UsageError("`--update` with `--redact` requires stable pseudonyms", hint="add --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
         from bylaw.audit.batch.run import LocalEngine, RayEngine, audit_in_shards
@@ -309,7 +311,7 @@ def audit_command(
     with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:
         answers = models.answers
         if answers is not None and jobs > 1:
-            raise UsageError("`--llm` works only in one process", hint="remove --jobs")
+            raise UsageError("`--llm` works only with a single process", hint="remove --jobs")
         _refuse_overwriting((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, attested=tuple(attested), columns=batch.columns)

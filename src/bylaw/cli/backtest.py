@@ -59,7 +59,9 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
         console.print("No policy judges any call differently.")
         return
     if rest := len({(each.conversation, each.step) for each in found.changed if not each.is_flip}):
-        console.print(f"{rest:,} more are judged differently by a policy, with the same decision", markup=False)
+        console.print(
+            f"{counted(rest, 'more call')} judged differently by a policy, with the same decision", markup=False
+        )
     ordered = sorted(found.changed, key=lambda each: (each.policy, _kind(each)))
     for policy, changes in groupby(ordered, key=lambda each: each.policy):
         console.print()

@@ -255,7 +255,7 @@ def told_sentences(report: CheckReport) -> str:
     """Return the number of sentences by coverage."""
     covered = report.sentences
     if not covered:
-        return "sentences: unknown, since the pack does not contain its document; add --document FILE"
+        return "sentences: unknown, because the pack does not contain its document; add --document FILE"
     held_back = {name for name, _ in report.unaccepted}
     waiting = sum(waits(entry, held_back) for entry in covered)
     undecided = len(_undecided(report))

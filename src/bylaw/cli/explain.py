@@ -83,7 +83,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
             console.print(Text(f"{'':7}{other.id} also {_kind(other)} {_policies(other)}"))
     if len(acts) > len(shown):
         left = sum(map(len, acts)) - sum(map(len, shown))
-        rest = f"and {left:,} more; --all lists them; --policy, --tool, --agent and --verdict filter"
+        rest = f"and {left:,} more; --all lists every finding; --policy, --tool, --agent and --verdict filter them"
         console.print(rest, markup=False)
     named = "ID" if any(finding.id for finding in found) else "CONVERSATION STEP"
     console.print(f"to explain one: bylaw explain {store.path} {named}", markup=False, soft_wrap=True)

@@ -69,7 +69,7 @@ def init_command(
         print(f"no look-up known for: {', '.join(unread)}; add `read` or an observation if a tool shows them")
     if world is not None:
         print(_world(out, world, made))
-    guard = f"example guard: {made.example}" if made.example else "no example guard, since no write names a record"
+    guard = f"example guard: {made.example}" if made.example else "no example guard, because no write names a record"
     print(f"sentences: {made.sentences}, all unenforced so far; {guard}")
     print("if the policy requires consent, or one call at a time, enable the rule in rules.yaml")
     print(f"next: correct {out / 'tools.yaml'}, then `bylaw check {out}`")

@@ -131,14 +131,14 @@ def verify_command(
     console = open_console()
     for each in found if not as_json else ():
         removed = f", {each.removed:,} of them removed" if each.removed else ""
-        removed += f", the first {each.folded:,} deleted" if each.folded else ""
+        removed += f", with the first {each.folded:,} deleted" if each.folded else ""
         intact = "" if each.faults else ", intact except for signed removals" if removed else ", intact"
         console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}{intact}"))
         console.print(Text(f"  last hash: {each.head}"), soft_wrap=True)
         for fault in each.faults:
             console.print(Text(f"  {fault}", style="red"))
     if not found and not as_json:
-        console.print("The log is empty. To check whether it always was, pass --anchors or --head.")
+        console.print("The log is empty. To check that no entries were deleted, pass --anchors or --head.")
     if kept is not None and not as_json:
         console.print(Text(f"Checked against {len(noted):,} anchors in {kept}."), soft_wrap=True)
     if any(each.faults for each in found):
@@ -297,7 +297,7 @@ def remove_command(
     before: Annotated[
         str | None, "--before TIME", "All conversations that ended before this time: 2026-03-31, or a date and time."
     ] = None,
-    even_live: Annotated[bool, "Also remove conversations of the last day, which may still be running."] = False,
+    even_live: Annotated[bool, "Also remove conversations from the last day, which may still be running."] = False,
     person: Annotated[
         str | None,
         "--person NAME=VALUE",
@@ -352,7 +352,7 @@ def fold_command(
     folded = store.fold(of.tenant, key=key, before=end, anchors=of.verified_anchors(store, anchors, key))
     store.close()
     done = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
-    open_console().print(Text(f"{done}; the chain begins after entry {folded.until:,}."))
+    open_console().print(Text(f"{done}; the chain now begins after entry {folded.until:,}."))
     return 0
 
 
@@ -385,7 +385,7 @@ def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: f
     since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
     if end is not None and end > since:
         hint = "give an earlier time, or --even-live"
-        raise UsageError("conversations of the last day may still be running", hint=hint)
+        raise UsageError("conversations from the last day may still be running", hint=hint)
     for name in conversations:
         if store.conversation(tenant, name)[-1].time > since:
             raise UsageError(f"conversation `{name}` had an event in the last day and may still be running", hint=hint)

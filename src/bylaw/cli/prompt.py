@@ -22,4 +22,4 @@ def prompt_command(pack: PackArgument, *, as_json: Json = False) -> None:
         told = {"pack": held.name, "version": held.version, "writes": writes, "text": instructions(held)}
         print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
     else:
-        print(visible(instructions(held)).rstrip() or "no instructions: no write needs a look-up or a yes")
+        print(visible(instructions(held)).rstrip() or "no instructions: no write requires a look-up or a confirmation")

@@ -69,7 +69,7 @@ def proxy_command(
     Give the COMMAND that starts the server after `--`, or the address of a running server with `--url`.
     """
     if bool(command) == bool(url):
-        raise UsageError("no server was given, or two were", hint="pass either `--url URL` or `-- COMMAND...`")
+        raise UsageError("pass exactly one server", hint="pass either `--url URL` or `-- COMMAND...`")
     if command and shutil.which(command[0]) is None:
         raise UsageError(f"no program `{command[0]}`", hint="pass the command of your server after `--`")
     if url and not (url.startswith(("http://", "https://")) and urlsplit(url).netloc):
@@ -96,7 +96,7 @@ def proxy_command(
                 raise UsageError("`--hide` needs `--llm`", hint="pass the model that reads requests")
             if hide and not shield.pack.reads_requests:
                 hint = "use `requested()` in a guard, as the pack `agentdojo` does"
-                raise UsageError("`--hide` needs a pack that checks calls against the user's request", hint=hint)
+                raise UsageError("`--hide` requires a pack that checks calls against the user's request", hint=hint)
             notes = [_taken_up(shield, conversation or "")]
             notes += [stranded(count)] if (count := shield.stranded()) else []
             notes += ["without --log, calls that need approval are refused"] if shield.log is None else []

@@ -71,7 +71,7 @@ def _print(lesson: Lesson, source: str) -> None:
                 f" {after:.1%} with the new weights"
             )
     if found.untouched:
-        print(f"No example breaks: {visible(', '.join(found.untouched))}")
+        print(f"Not broken by any example: {visible(', '.join(found.untouched))}")
     if lesson.disarmed:
         print(f"No longer denies on its own: {visible(', '.join(rule.name for rule in lesson.disarmed))}")
 
@@ -184,12 +184,12 @@ def clusters_command(pack: PackArgument) -> None:
     found = cluster(book.every, states)
     for number, group in enumerate(found.groups, 1):
         console.print(Text(f"group {number}: {', '.join(group)}"))
-    table = Table("rule", "vagueness", box=box.SIMPLE, title="Vagueness of rules (1: adds no information)")
+    table = Table("rule", "vagueness", box=box.SIMPLE, title="Vagueness of rules (1: the rule adds no information)")
     for name, score in rule_vagueness(book.every, vagueness(states) | vagueness(actions)).items():
         table.add_row(name, f"{score:.2f}")
     console.print(table)
     table = Table(
-        "action", "its rules", "by clusters", box=box.SIMPLE, title=f"Rules in circuits, of {len(book.every)}"
+        "action", "its rules", "by clusters", box=box.SIMPLE, title=f"Rules in circuits, out of {len(book.every)}"
     )
     for name, circuit in circuits(book.every, actions).items():
         table.add_row(name, str(len(circuit.rules)), str(len(by_clusters(name, book.every, found))))

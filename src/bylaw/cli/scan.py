@@ -27,8 +27,8 @@ _REASONS = {
 }
 _READING = {
     "sure": "how certain a guess is. For a tool: the evidence for this effect, compared with the other effects. For a"
-    " look-up: the low end of its share, times the certainty of the effects. For a value: the low end of the share of"
-    " this argument's values that have a known source.",
+    " look-up: the low end of its share, multiplied by the certainty of the effects. For a value: the low end of the"
+    " share of this argument's values that have a known source.",
     "(a to b)": "the 95% confidence interval of the share.",
     "id @step": "a call, by its conversation and its event number. Events are messages, calls and results, counted from"
     " 0; system messages are not counted.",
@@ -51,11 +51,11 @@ def scan_command(
     whole: Annotated[bool, "--all", "Show everything, with an explanation."] = False,
     as_json: Annotated[bool, "--json", "Print everything as JSON."] = False,
     agent: Annotated[Name | None, "Count every conversation under this name."] = None,
-    examples: Annotated[Count, "Calls listed per finding in the JSON."] = 20,
+    examples: Annotated[Count, "Number of calls listed per finding in the JSON."] = 20,
 ) -> int:
     """Find patterns in logs, without a pack, a model or a database."""
     if write_effects is not None and write_effects.exists():
-        raise UsageError("the file exists already, perhaps with corrections", place=str(write_effects))
+        raise UsageError("the file already exists, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
     with open_logs(logs) as opened:
         read = with_progress(opened.trajectories(agent=agent), opened.files)

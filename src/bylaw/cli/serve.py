@@ -54,7 +54,7 @@ def serve_command(
     webhook: Annotated[
         str,
         "--webhook URL",
-        "URL for calls that wait for approval, signed with BYLAW_WEBHOOK_SECRET if set.",
+        "URL to notify of calls that wait for approval. Requests are signed with BYLAW_WEBHOOK_SECRET if set.",
     ] = "",
     anchors: Annotated[File, "File for anchors, for `bylaw log verify --anchors`.  [default: LOG.anchors]"] = None,
     connections: Annotated[int, click.IntRange(1), "Concurrent connections per client address and worker."] = 512,
@@ -77,7 +77,7 @@ def serve_command(
     try:
         from bylaw.service.run import check_address, check_url, listen, run
     except ImportError as error:
-        raise MissingExtra("the service needs starlette and uvicorn", "serve") from error
+        raise MissingExtra("the service requires starlette and uvicorn", "serve") from error
     from bylaw.record import Log
     from bylaw.record.log import LastWriter
     from bylaw.record.verify import Anchoring, beside

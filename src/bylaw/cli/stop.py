@@ -109,7 +109,7 @@ def _stop(what: Target, name: str, terms: StopOptions, pack: str | None = None) 
         check_target(load_pack(pack), what, name)
     seconds = read_duration(terms.span, unit=True)
     if seconds is None:
-        raise UsageError(f"`--for {terms.span}` is not a time", hint="give it a unit, such as 30m, 2h or 7d")
+        raise UsageError(f"`--for {terms.span}` is not a duration", hint="add a unit, such as 30m, 2h or 7d")
     terms.existing()
     with Log(terms.where) as log:
         stop = log.stop(

@@ -209,7 +209,7 @@ def _failures(summary: dict[str, Any], out: Path) -> list[str]:
     places = [f"{name} at {place} ({counted(count, 'call')})" for name, place, count in each]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
     return [
-        f"Failed guards, so that calls have no verdict: {', '.join(places[:_MOST])}{more}.",
+        f"Guards that failed, leaving calls without a verdict: {', '.join(places[:_MOST])}{more}.",
         f"To see why: bylaw explain {shlex.quote(str(out))} --verdict inconclusive",
     ]
 

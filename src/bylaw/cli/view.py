@@ -23,5 +23,5 @@ def view_command(
     try:
         from bylaw.console.pages import run_pages
     except ImportError as error:
-        raise MissingExtra("the console needs starlette, uvicorn and jinja2", "serve") from error
+        raise MissingExtra("the console requires starlette, uvicorn and jinja2", "serve") from error
     run_pages(out, port, pack=pack, waivers=waivers, base=base, tell=lambda line: print(line, flush=True))

@@ -237,7 +237,7 @@ async def read_form(request: Request) -> dict[str, str]:
     if not given_token.isascii():
         raise Refused("the token is malformed", status=400)
     if not state["has_session"]:
-        raise Refused("the page is out of date; load it again")
+        raise Refused("the page is out of date; reload it")
     if not hmac.compare_digest(token, str(state["token"])):
         raise TooOld(f"{state['token']}{state['made_for']}")
     return {name: value.replace("\0", "").replace("\r\n", "\n") for name, value in given.items()}

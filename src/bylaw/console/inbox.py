@@ -114,7 +114,7 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card. The card still waits for the customer's
+        """Save an attestation that the customer has confirmed a card. The card is still waiting for the customer's
         answer.
         """
         asked.needs_noting()
@@ -124,7 +124,7 @@ class InboxPages(ServicePages):
             raise UsageError("this card is no longer waiting", hint="load the page again")
         given = Attestation(card, asked.signed(), asked.text("reason"))
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
-        return self._after(asked, "Saved to the log. The card still waits for the customer's own answer.")
+        return self._after(asked, "Saved to the log. The card is still waiting for the customer's own answer.")
 
     @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:

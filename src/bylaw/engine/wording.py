@@ -153,7 +153,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "unseen":
             return "the agent had not looked up a fact that the user must see with this call"
         case "no_card":
-            return "the pack requires the user's answer to a card, but there is none"
+            return "the pack requires the user's answer to a card, but no card was answered"
         case "expired":
             return f"the answer at step {answered} is too old"
         case "changed_card":

@@ -189,7 +189,8 @@ class _Tables:
             raise WorldError(f"cannot read the database: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
             things = ", ".join(f"`{name}`" for name in schema.entities)
-            hint = f"the pack has {things}, the database {self._known()}; name each table after an entity, {_ELSEWHERE}"
+            hint = f"the pack has {things}, but the database has {self._known()}"
+            hint += f"; name each table after an entity, {_ELSEWHERE}"
             raise WorldError("no table has the name of an entity in the pack", place=str(path), hint=hint)
         for entity, names in self._names.items():
             for part in schema.entities[entity].key:

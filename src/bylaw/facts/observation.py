@@ -444,7 +444,7 @@ class PageObservations:
         }
         if not names_host(str(body.url)):
             hint = "begin with the whole host: `url: '^https://shop[.]example/orders/[0-9]+$'`"
-            self._paths.fault("`url` matches pages of any host", *at, "url", hint=hint)
+            self._paths.fault("`url` matches pages on any host", *at, "url", hint=hint)
         shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), self.terms)
         key = tuple((self._getter(takes.get(("key", part))),) for part in entity.key)
         fields = {name: self._getter(takes.get(("fields", name))) for name in body.fields}

@@ -223,7 +223,7 @@ class Expressions:
             if isinstance(key, ast.Constant) and isinstance(key.value, (str, int)):
                 keys.append(self.literal(key))
             else:
-                self.fault(key or node, "the keys of a record are constants", "write them as text")
+                self.fault(key or node, "the keys of a record must be constants", "write them as text")
         return self.run("listed", ast.Dict(keys, [self.expression(value) for value in node.values]))
 
     def subscript(self, node: ast.Subscript) -> ast.expr:

@@ -228,7 +228,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
         if isinstance(node, ast.FunctionDef):
             if node.name in names:
                 hint = "a policy has one guard; rename or remove one"
-                faults.append(_fault(f"`{node.name}` is written twice", file, node.lineno, hint))
+                faults.append(_fault(f"`{node.name}` is defined twice", file, node.lineno, hint))
             names.add(node.name)
             too_large = size_fault(node, file)
             if too_large:

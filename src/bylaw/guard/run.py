@@ -99,7 +99,7 @@ class Hushed(Exception):
 def no_such(entity: str, key: Any) -> str:
     """Return the denial for an entity that does not exist."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return f"no such {entity} `{shown}`" if shown else f"no {entity} so far: nothing has shown one"
+    return f"no such {entity} `{shown}`" if shown else f"no {entity} is known: no result has shown one yet"
 
 
 NOW = Fact("context", (), "now")

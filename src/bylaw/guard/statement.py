@@ -198,7 +198,9 @@ class Statements:
                 return self.run("found", self.values.expression(value))
             case _:
                 hint = 'write deny("why")' if name == "deny" else f"write {name}()"
-                return self.fault(node, f"`{name}` takes {'one string' if name == 'deny' else 'other arguments'}", hint)
+                return self.fault(
+                    node, f"`{name}` {'takes one string' if name == 'deny' else 'does not take these arguments'}", hint
+                )
 
     def denying(self, text: ast.expr) -> ast.expr:
         """Translate a denial's text. Facts read only for the text cannot affect the decision, fail or fork."""

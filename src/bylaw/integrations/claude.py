@@ -41,8 +41,8 @@ PATIENCE = 10.0
 LIMIT = 30.0
 """The time limit for a decision in seconds."""
 UNHEARD = "the shield did not receive the message with this call: wrap the messages in `guard.hear(...)`"
-LATE = "it was reported after other calls of the same message. Make the call again"
-UNSURE = "the shield was told of words that may be the user's, but no message contained them"
+LATE = "it was reported after other calls in the same message. Make the call again"
+UNSURE = "the shield received words that may be the user's, but no message contained them"
 REPLAY = "replay-user-messages"
 """The option that makes the program send back the messages that the host has sent."""
 APPEND = "append-system-prompt"

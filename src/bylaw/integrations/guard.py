@@ -115,7 +115,7 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
     """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
     if prompt.whom != "person":
         hint = "show them the card, and use `confirm`"
-        raise UsageError(f"`{prompt.tool}` waits for the user, and nobody else can answer for them", hint=hint)
+        raise UsageError(f"`{prompt.tool}` waits for the user, and no one else can answer for them", hint=hint)
     assert session.shield.log is not None
     answer = session.shield.log.approve if yes else session.shield.log.reject
     answer(prompt.id, by=by, note=note, tenant=session.shield.tenant)

@@ -96,7 +96,9 @@ class Fronts:
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
-            raise McpError(code=NOBODY, message="several clients share this server, so it is unknown which one it asks")
+            raise McpError(
+                code=NOBODY, message="several clients share this server, so it is unknown which client the server asks"
+            )
         if not places:
             raise McpError(code=NOBODY, message="no client is connected for this request")
         return self.of(*places)

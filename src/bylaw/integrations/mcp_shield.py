@@ -60,7 +60,7 @@ from bylaw.shield.history import linked
 MOST_SESSIONS = 10_000
 """The maximum number of conversations kept. The least recently used is dropped first."""
 NO_KEY = "the call does not say which conversation it belongs to, so earlier look-ups are unknown"
-FORGOTTEN = "the conversation was quiet for so long that its look-ups are no longer known"
+FORGOTTEN = "the conversation was idle for so long that its look-ups are no longer known"
 
 PAGE_CHANGED = "the page has changed since the call was decided"
 PAGE_UNKNOWN = "the page could not be shown again before the call"

@@ -140,7 +140,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
     if not manifest.name:
         faults.append(ManifestError("the pack has no name", place=source.file))
     if not manifest.document:
-        hint = "name the policy document, several, or a folder of them; or give its title and sha256"
+        hint = "name the policy document, a list of documents or their folder; or state the document's title and sha256"
         faults.append(ManifestError("the pack has no document", place=source.file, hint=hint))
     if manifest.now is not None and moment(manifest.now) is None:
         hint = "write it like 2025-03-12T09:00:00"

@@ -248,7 +248,7 @@ class PredicateReader:
         if len(ways) != 1:
             if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
                 return Predicate(name, description, "")  # The faulty source has been reported.
-            hint = f"give one of {', '.join(WAYS)}"
+            hint = f"use one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` has {len(ways)} sources for its value", *at, hint=hint)
             return Predicate(name, description, "")
         way = ways[0]

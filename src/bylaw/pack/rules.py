@@ -67,7 +67,7 @@ def _read(body: WrittenLimit, index: int, schema: Schema, policies: Mapping[str,
         fault(f"`{tool}` is not a tool", *at, hint=meant(tool, schema.tools), lacks=f"tool {tool}")
     if body.most < 1:
         fault(
-            f"`most` of limit `{name}` is not a number from 1 on",
+            f"`most` of limit `{name}` is less than 1",
             *at,
             hint="to forbid a tool completely, write a guard",
         )
@@ -313,7 +313,7 @@ class RulesReader:
             rule.for_each
             or not is_propositional(rule.formula.operand if isinstance(rule.formula, Always) else rule.formula)
         ):
-            hint = "a physical rule applies to each act alone: leave out temporal operators and FOR EACH"
+            hint = "a physical rule applies to each act on its own: leave out temporal operators and FOR EACH"
             self._fault(f"physical rule `{name}` depends on other acts", "rules", index, hint=hint)
         elif physical and len(atoms(rule.formula)) > MOST_KNOWN:
             hint = "split it into smaller rules"
@@ -333,7 +333,7 @@ class RulesReader:
         if where_broken(rule, predicates, self._schema, self._policies).is_breakable:
             return
         known = {name for tool in self._schema.tools.values() for name in tool.parameters}
-        hint = "no act of the agent meets its conditions together: a message is no call, and a call has one tool"
+        hint = "no act of the agent can meet all its conditions: a message is not a call, and a call has one tool"
         if rule.for_each and rule.for_each not in known:
             hint = meant(rule.for_each, known) or f"no tool has the argument `{rule.for_each}`"
         self._fault(f"rule `{rule.name}` can never be broken, so it protects nothing", "rules", index, hint=hint)

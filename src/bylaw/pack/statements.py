@@ -318,7 +318,7 @@ def _faults_of_facts(
     labels = {label_of(key, schema).lower() for key, schema in parameters.items()}
     for name, fact in show.items():
         if name in parameters:
-            yield name, f"`{name}` in `show` is an argument of `{tool}` already"
+            yield name, f"`{name}` in `show` is already an argument of `{tool}`"
         elif label_of(name, {"title": str(fact.title)}).lower() in labels:
             yield name, f"`{name}` in `show` looks like an argument of `{tool}` on a card"
         if not SLOT.fullmatch(f"{{{name}}}"):

@@ -73,7 +73,7 @@ def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
             return {name: _one({"name": name, **_schema(body)}, file, name)[1] for name, body in named.items()}
         data = cast(list[Any], listed)
     if not isinstance(data, list):
-        hint = "give an MCP tools/list result, a list of function definitions, or a JSON schema by tool"
+        hint = "pass an MCP tools/list result, a list of function definitions, or a JSON schema by tool"
         raise CatalogueError("lists no tools", place=file, hint=hint)
     found: dict[str, dict[str, Any]] = {}
     for index, body in enumerate(cast(list[Any], data), 1):

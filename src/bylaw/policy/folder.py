@@ -21,7 +21,7 @@ READY = Path(__file__).parent.parent / "packs"
 """The folder of built-in packs. Any pack may read these."""
 LARGEST = 16_000_000
 """The maximum size of a pack's file in bytes."""
-_HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file into the pack"
+_HINT = f"if its folder is yours, allow it with `{OUTSIDE}=FOLDER`; otherwise, copy the file into the pack"
 
 
 class OutsideError(YamlError):
@@ -216,14 +216,14 @@ def _no_pack(path: Path) -> UsageError:
     known = ", ".join(ready_packs())
     if _is_file(path):
         folder = path.parent if (path.parent / "pack.yaml").is_file() else None
-        hint = f"give its folder: {folder}" if folder is not None else "give the folder that holds the pack.yaml"
+        hint = f"pass its folder: {folder}" if folder is not None else "pass the folder that contains pack.yaml"
         return UsageError("a pack is a folder, but this is a file", place=str(path), hint=hint)
     if not _is_folder(path):
         beside = (found.parent.name for found in path.parent.glob("*/pack.yaml")) if _is_folder(path.parent) else ()
         close = meant(path.name, (*beside, *ready_packs()))
-        given = f"give a folder with a pack.yaml, or one of those that come with Bylaw: {known}"
+        given = f"pass a folder with a pack.yaml, or the name of a built-in pack: {known}"
         hint = close if close.startswith("did you mean") else given
-        return UsageError("no such folder, and no pack of that name", place=str(path), hint=hint)
+        return UsageError("no folder or built-in pack has this name", place=str(path), hint=hint)
     below = sorted(found.parent for found in path.glob("*/pack.yaml"))
     if below:
         hint = f"did you mean {' or '.join(f'`{each}`' for each in below[:3])}?"

@@ -107,16 +107,16 @@ def _compile(text: str, ignore_case: bool) -> Any:
     except _RE2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         hint = next((cure for sign, cure in _CURES if sign.search(text)), "")
-        raise PatternError(f"`{_short(text)}` is not a pattern: {reason}", hint=hint) from None
+        raise PatternError(f"`{_short(text)}` is not a valid pattern: {reason}", hint=hint) from None
 
 
 _CURES = (
     (
         re.compile(r"\(\?<?[=!]"),
-        "look-ahead and look-behind are not available; write what must not be in the text under `but_not`",
+        "look-ahead and look-behind are not supported; list text that must not match under `but_not`",
     ),
-    (re.compile(r"\(\?[a-zA-Z]*x"), "write the pattern without blanks and comments, or as a list of patterns"),
-    (re.compile(r"\\[1-9]|\(\?P="), "back references are not available; write out the repeated text"),
+    (re.compile(r"\(\?[a-zA-Z]*x"), "write the pattern without spaces and comments, or as a list of patterns"),
+    (re.compile(r"\\[1-9]|\(\?P="), "back references are not supported; write out the repeated text"),
     (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`"),
 )
 """Python features that RE2 lacks, with alternatives."""

@@ -361,7 +361,7 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
         nullable = not is_required or "null" in listed or kinds is None
         return "" if nullable or (isinstance(words, list) and None in words) else "is null"
     if isinstance(words, list) and value not in words:
-        return "is not one of its declared words"
+        return "is not one of its declared values"
     shapes = [_SHAPES[kind] for kind in listed if isinstance(kind, str) and kind in _SHAPES]
     if not shapes or len(shapes) < len([kind for kind in listed if kind != "null"]):
         return ""
@@ -430,7 +430,7 @@ def _unlike(schema: Any, value: Any, place: str) -> str:
         return f"`{place}` is {why}"
     words = declared.get("enum")
     if isinstance(words, list) and value not in words:
-        return f"`{place}` is not one of its declared words"
+        return f"`{place}` is not one of its declared values"
     return ""
 
 

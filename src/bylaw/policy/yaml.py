@@ -66,7 +66,7 @@ class Located:
         for key, body in cast(dict[str, Any], given).items():
             for name in [part.strip() for part in key.split(",")] if "," in key else (key,):
                 if not name or name in made:
-                    what = f"`{name}` is given twice" if name else f"`{key}` has a comma too many"
+                    what = f"`{name}` is given twice" if name else f"`{key}` has an extra comma"
                     raise YamlError(what, place=self.place(section, key))
                 made[name] = body
                 inside = [at for at in self._places if at[:2] == (section, key)]

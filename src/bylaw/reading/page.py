@@ -206,7 +206,7 @@ def _read_markdown(text: str) -> Page:
         if line == ("```" if is_code else "```js"):
             is_code = not is_code
         elif not is_code and _BEFORE.fullmatch(line) is None:
-            raise Unreadable(f"`{line[:60]}` before the snapshot may have been written by anybody", line=number)
+            raise Unreadable(f"`{line[:60]}` before the snapshot may have been written by anyone", line=number)
     if is_code or not before or not before[-1].startswith(("### Snapshot", "- Page ")):
         raise Unreadable("the snapshot is not under a heading of its own", line=start)
     url, title = _only(before, _URL), _only(before, _TITLE)
@@ -275,7 +275,7 @@ class _Snapshot:
         depth, parent = self._place(number, len(indent))
         known = _states(states) if states else ()
         if known is None:
-            raise Unreadable("an element has a state twice", line=number)
+            raise Unreadable("an element has the same state twice", line=number)
         if ref is not None:
             if ref in self.refs:
                 raise Unreadable(f"two elements have the reference `{ref}`", line=number)
@@ -320,7 +320,7 @@ def _value(written: str, number: int) -> str:
         return written
     found = _QUOTED_VALUE.fullmatch(written)
     if found is None:
-        raise Unreadable("a text begins with a space, or its quotes do not end with its line", line=number)
+        raise Unreadable("a text begins with a space, or its quotes are not closed at the end of the line", line=number)
     inside = found[1]
     if "\\" not in inside:
         return inside

@@ -44,10 +44,10 @@ def check_argument(text: str, root: str) -> None:
     if (found := _REREAD.search(text, begin)) is not None:
         raise Unreadable(f"`{found.group()}` in the path, which some tools expand, decode or split")
     if "\\" in text and is_posix:
-        raise Unreadable("a backslash in the path, which some tools take for a separator")
+        raise Unreadable("a backslash in the path, which some tools treat as a separator")
     normal = unicodedata.normalize("NFKC", text)
     if any(normal.count(sign) != text.count(sign) for sign in "/\\.~"):
-        raise Unreadable("a letter in the path that some tools take for a separator or a dot")
+        raise Unreadable("a letter in the path that some tools treat as a separator or a dot")
 
 
 def resolve_path(
@@ -119,9 +119,9 @@ def _plain(text: str, style: str) -> str:
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the path has more than {MAX_CHARACTERS:,} characters")
     if (bad := _CONTROL.search(text)) is not None:
-        raise Unreadable(f"there is a control character, U+{ord(bad.group()):04X}, in the path")
+        raise Unreadable(f"the path contains the control character U+{ord(bad.group()):04X}")
     if any(not each.isprintable() or (each.isspace() and each != " ") for each in text):
-        raise Unreadable("there is an invisible character in the path")
+        raise Unreadable("the path contains an invisible character")
     if text != text.strip() or any(name != name.strip() for name in text.split("/")):
         raise Unreadable("a name in the path begins or ends with a space, which tools may leave out")
     if text[:1] in ("[", "{", '"', "'"):

@@ -99,7 +99,7 @@ class _Reader:
             raise Unreadable("the shell command cannot be parsed", line=_line_of_fault(root))
         before = self.source[: root.start_byte] + self.source[root.end_byte :]
         if before.strip(b" \t\n"):
-            raise Unreadable("the grammar leaves out a part of the text")
+            raise Unreadable("the parser skipped a part of the text")
         self._statement(root, 0, has_input=False)
         if not self.found:
             raise Unreadable("there is no command")
@@ -115,7 +115,7 @@ class _Reader:
 
     def _statement(self, node: Any, depth: int, *, has_input: bool) -> None:
         if depth > MAX_DEPTH:
-            raise self._fault("commands in one another, too deep to follow", node)
+            raise self._fault("commands nested too deeply to follow", node)
         kind = node.type
         self.line = node.start_point[0] + 1
         if kind == "comment":
@@ -194,10 +194,10 @@ class _Reader:
         for child in node.children:
             gap = self._gap(at, child.start_byte)
             if not _GAP.fullmatch(gap) and not (node.type in _HYPHENATED and _HYPHEN.fullmatch(gap)):
-                raise self._fault("the grammar leaves out a part of the text", node)
+                raise self._fault("the parser skipped a part of the text", node)
             at = child.end_byte
         if not _GAP.fullmatch(self._gap(at, node.end_byte)):
-            raise self._fault("the grammar leaves out a part of the text", node)
+            raise self._fault("the parser skipped a part of the text", node)
 
     def _gap(self, start: int, end: int) -> str:
         return self.source[start:end].decode("utf-8")
@@ -225,7 +225,7 @@ class _Reader:
             raise self._fault("a bracket that may not begin or end a test", node)
         if _SPLITS.search(self._unquoted(node)):
             raise self._fault(
-                "a test with a sign that some shells take for a redirection or for the end of the command", node
+                "a test with a sign that some shells treat as a redirection or as the end of the command", node
             )
         operators = words.TESTS | words.NUMBER_TESTS if is_single else words.TESTS
         for each in _walk(node):
@@ -259,7 +259,7 @@ class _Reader:
             elif child.type == "variable_name":
                 named.append((self._text(child), Word("", "one")))
             else:
-                raise self._fault("`export` with more than names", child)
+                raise self._fault("`export` with words other than names", child)
         self._add(Command("export", "export", assignments=tuple(named)))
 
     # Commands
@@ -279,7 +279,7 @@ class _Reader:
                 self._check_comment(child)
             else:
                 if child.start_byte == end:
-                    raise self._fault("the grammar cuts a word in two", child)
+                    raise self._fault("the parser splits a word in two", child)
                 if end >= 0 and "-" in self._gap(end, child.start_byte):
                     spelled.append(Word("-"))
                 spelled.append(self._word(child.children[0] if child.type == "command_name" else child))
@@ -358,7 +358,7 @@ class _Reader:
 
     def _heredoc(self, node: Any, files: "_Files") -> None:
         if files.has_heredoc:
-            raise self._fault("two texts for one command", node)
+            raise self._fault("two here-documents for one command", node)
         files.has_input = files.has_heredoc = True
         label = ""
         for child in node.children:
@@ -378,9 +378,9 @@ class _Reader:
                 case "|" | "|&":
                     pass
                 case _:
-                    raise self._fault(f"`{self._text(child)[:40]}` after a text for a command", child)
+                    raise self._fault(f"`{self._text(child)[:40]}` after a here-document", child)
         if node.children[-1].type != "heredoc_end":
-            raise self._fault("a text for a command without an end", node)
+            raise self._fault("a here-document without an end", node)
         here = self.directories
         for child in files.after:
             self._statement(child, 1, has_input=True)
@@ -392,16 +392,16 @@ class _Reader:
         is_quoted = label[:1] in ("'", '"') and label[-1:] == label[:1]
         plain = label[1:-1] if is_quoted else label
         if not re.fullmatch(r"[A-Za-z_][\w-]*", plain):
-            raise self._fault("the label of a text is not a plain word", node)
+            raise self._fault("the label of a here-document is not a plain word", node)
         strips = node.children[0].type == "<<-"
         end = node.children[-1].end_byte
         *lines, last = (line.lstrip("\t") if strips else line for line in self._gap(body.start_byte, end).split("\n"))
         if plain in lines or last != plain or self.source[end : end + 1] not in (b"", b"\n"):
-            raise self._fault("the end of a text for a command is not certain", node)
+            raise self._fault("the end of a here-document is not certain", node)
         if not is_quoted:
             self._substitutions(body)
             if re.search(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])", self._residue(body)):
-                raise self._fault("an expansion in a text for a command", node)
+                raise self._fault("an expansion in a here-document", node)
 
     # Words
 

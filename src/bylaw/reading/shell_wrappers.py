@@ -143,7 +143,7 @@ def _su(command: "Command") -> Inner:
     others = [word for index, word in enumerate(words) if at is None or index not in (at, at + 1)]
     known = all(word.is_exact and (word.text in ("-", "-l") or not word.text.startswith("-")) for word in others)
     if at is None or at + 1 >= len(words) or not known or len(others) > 2:
-        raise Unreadable("`su` that does not say what it runs")
+        raise Unreadable("`su` without `-c`")
     return Inner(text=_exact("su", words[at + 1]), is_elsewhere=any(word.text in ("-", "-l") for word in others))
 
 
@@ -154,10 +154,10 @@ def _shell(command: "Command") -> Inner | None:
         text = _exact(name, word)
         if re.fullmatch(r"-[aefhuvxlmn]*c", text):
             if at + 1 >= len(words):
-                raise Unreadable(f"`{name} -c` without a text")
+                raise Unreadable(f"`{name} -c` without a command")
             inner = _exact(name, words[at + 1])
             if command.wrappers and command.wrappers[-1] in ("xargs", "find"):
-                raise Unreadable(f"a text for `{name}` that `{command.wrappers[-1]}` completes")
+                raise Unreadable(f"a command for `{name}` that `{command.wrappers[-1]}` completes")
             return Inner(text=inner)
         if not text.startswith(("-", "+")):
             return None

@@ -143,7 +143,7 @@ def _check_operators(tokens: list[Token]) -> None:
                 if not run:
                     break
             if run and run not in words.OPERATORS:
-                raise Unreadable(f"the operator `{run[:20]}` is not known to only compute")
+                raise Unreadable(f"the operator `{run[:20]}` may do more than compute")
             run = ""
         if is_sign and token is not None:
             run += token.text
@@ -230,7 +230,7 @@ class _Reader:
         for token in self.tokens:
             if token.word.startswith("pragma_") and token.word not in words.FUNCTIONS:
                 # In SQLite, reading `pragma_optimize` or `pragma_journal_mode` runs it.
-                raise Unreadable(f"`{token.word[:60]}` is not known to only read")
+                raise Unreadable(f"`{token.word[:60]}` is not known to be read-only")
         self._check_functions()
         return readings
 
@@ -474,7 +474,7 @@ class _Parsed:
         finally:
             _is_reading.reset(quiet)
         if len(trees) != 1 or trees[0] is None:
-            raise Unreadable("the parser finds another number of statements")
+            raise Unreadable("the parser finds a different number of statements")
         self.tree: Any = trees[0]
         if any(isinstance(node, self.exp.Command) for node in self.tree.walk()):
             raise _Unparsed("the parser does not know the statement")
@@ -548,7 +548,7 @@ class _Parsed:
             pass
         elif isinstance(node, (exp.Func, exp.Binary, exp.Unary, exp.Predicate)) and name != "PropertyEQ":
             return
-        raise Unreadable(f"`{name}` is not known to only read")
+        raise Unreadable(f"`{name}` is not known to be read-only")
 
     def _check_attributes(self) -> None:
         """Raise Unreadable for `value.name` where PostgreSQL may call the function `name` with the value, other than

@@ -86,10 +86,10 @@ def read_tokens(text: str, dialect: str | None) -> list[Token]:
         raise Unreadable(f"the text has more than {MAX_CHARACTERS:,} characters")
     if bad := _BAD.search(text):
         raise Unreadable(
-            f"the control character U+{ord(bad.group()):04X} is in the text", line=_line(text, bad.start())
+            f"the text contains the control character U+{ord(bad.group()):04X}", line=_line(text, bad.start())
         )
     if (lone := re.search(r"\r(?!\n)", text)) is not None:
-        raise Unreadable("a carriage return without a line feed is in the text", line=_line(text, lone.start()))
+        raise Unreadable("the text contains a carriage return without a line feed", line=_line(text, lone.start()))
     return _Scanner(text, _LEXES[dialect]).tokens()
 
 
@@ -143,11 +143,11 @@ class _Scanner:
             return True
         if self.lexis.dash_needs_space:
             return False
-        raise self._fault("`--` without a space after it is a comment for some databases only")
+        raise self._fault("`--` without a space after it is a comment in some databases only")
 
     def _is_hash_comment(self) -> bool:
         if self.lexis.hash_comments is None:
-            raise self._fault("`#` begins a comment for some databases only")
+            raise self._fault("`#` begins a comment in some databases only")
         return self.lexis.hash_comments
 
     def _pass_line(self) -> None:
@@ -161,7 +161,7 @@ class _Scanner:
         inside = self.text[self.at + 2 : end]
         # The `*` of the end is included, because `/*/ ... /*/` is nested too.
         if "/*" in f"{inside}*":
-            raise self._fault("a comment in a comment ends elsewhere for some databases")
+            raise self._fault("a nested comment, which ends elsewhere in some databases")
         if inside.startswith(("!", "M!", "+")) and self.lexis.executable_comments is not False:
             raise self._fault("a comment that some databases execute")
         self.at = end + 2
@@ -183,7 +183,7 @@ class _Scanner:
                 raise self._fault("a number runs into a word")
             self._add("number", number.end(), spaced)
         elif self.text.startswith("//", self.at) and not self.lexis.has_braces:
-            raise self._fault("`//` begins a comment for some databases")
+            raise self._fault("`//` begins a comment in some databases")
         elif here in _SIGNS or (here in "{}" and self.lexis.has_braces):
             self._bracket(here)
             self._add("sign", self.at + 1, spaced)
@@ -193,7 +193,7 @@ class _Scanner:
     def _read_word(self, word: str, end: int, spaced: bool) -> None:
         after = self.text[end : end + 1]
         if after == "$" or (after == "&" and word.lower() == "u" and self.text[end + 1 : end + 2] in ("'", '"')):
-            raise self._fault(f"`{word}{after}` is cut differently by some databases")
+            raise self._fault(f"`{word}{after}` is split differently by some databases")
         if after in ("'", '"') and (word.lower() in _RAW_PREFIXES or word.startswith("_")):
             raise self._fault(f"a string with the prefix `{word}`")
         if after == "'" and word.lower() in ("e", "b", "x", "n"):
@@ -205,14 +205,14 @@ class _Scanner:
     def _read_quoted(self, quote: str, spaced: bool, *, escapes: bool | None = None) -> None:
         text, start = self.text, self.at
         if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
-            raise self._fault("three quotes in a row begin a longer string for some databases")
+            raise self._fault("three quotes in a row begin a longer string in some databases")
         # PostgreSQL and related databases treat this as a continuation of the previous string, which may have had
         # escapes.
         goes_on = bool(self.lexis.dollar_quotes and self.found and self.found[-1].kind == "string")
         escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
         plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)
         if escapes is None and plain != escaped:
-            raise self._fault("a backslash before a quote ends the string for some databases only")
+            raise self._fault("a backslash before a quote ends the string in some databases only")
         end = escaped if escapes else plain
         if end < 0:
             raise self._fault("a string is never closed")
@@ -229,7 +229,7 @@ class _Scanner:
         end = self.text.find(quote, self.at + 1)
         content = self.text[self.at + 1 : end] if end > 0 else ""
         if not _PLAIN_NAME.fullmatch(content) or self.text.startswith(quote, end + 1):
-            raise self._fault("a quoted name with more than letters, digits and spaces")
+            raise self._fault("a quoted name with characters other than letters, digits and spaces")
         self._add("name", end + 1, spaced, word=content.lower())
 
     def _read_bracket(self, spaced: bool) -> None:
@@ -237,13 +237,13 @@ class _Scanner:
             end = self.text.find("]", self.at)
             content = self.text[self.at + 1 : end] if end > 0 else ""
             if not _PLAIN_NAME.fullmatch(content) or self.text.startswith("]", end + 1):
-                raise self._fault("a quoted name with more than letters, digits and spaces")
+                raise self._fault("a quoted name with characters other than letters, digits and spaces")
             self._add("name", end + 1, spaced, word=content.lower())
             return
         if self.lexis.bracket_names is None:
             end = self.text.find("]", self.at)
             if end < 0 or not _HARMLESS_INDEX.fullmatch(self.text, self.at + 1, end):
-                raise self._fault("square brackets quote a name for some databases only")
+                raise self._fault("square brackets quote a name in some databases only")
         self._bracket("[")
         self._add("sign", self.at + 1, spaced)
 
@@ -253,7 +253,7 @@ class _Scanner:
             return
         tag = _DOLLAR_TAG.match(self.text, self.at)
         if tag is None or not self.lexis.dollar_quotes:
-            raise self._fault("`$` begins a string for some databases only")
+            raise self._fault("`$` begins a string in some databases only")
         end = self.text.find(tag.group(), tag.end())
         if end < 0:
             raise self._fault("a string is never closed")

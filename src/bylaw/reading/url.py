@@ -153,7 +153,7 @@ def _in_ascii(name: str) -> str:
             return host.decode("ascii")
     except UnicodeError:
         pass
-    raise Unreadable(f"`{name[:60]}` is not a host name, or is a different one than it seems")
+    raise Unreadable(f"`{name[:60]}` is not a host name, or could be mistaken for another one")
 
 
 def _path(written: str) -> str:

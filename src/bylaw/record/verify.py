@@ -211,7 +211,7 @@ def _differs(row: Approval, told: Approval | None) -> str:
     if told is None:
         return "no entry requests it"
     if row.request != told.request or row.conversation != told.conversation:
-        return "the log requests something else"
+        return "the log has a different request"
     if row.status != told.status:
         return f"according to the log, it is {told.status}"
     if (row.asked, row.expires) != (told.asked, told.expires):

@@ -42,7 +42,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
         ]
         faults += [f"rule `{rule.name}` has no finite weight" for rule in self.rules if not isfinite(rule.weight)]
         if not faults and not isfinite(sum(abs(rule.weight) for rule in self.rules)):
-            faults.append("the weights add up to more than a number can hold; make the rules hard")
+            faults.append("the sum of the weights is too large for a number; make the rules hard")
         if faults:
             raise CircuitError("; ".join(faults), place=self.action)
 

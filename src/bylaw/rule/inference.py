@@ -263,7 +263,7 @@ class Inference:
             column = self._columns[rule.name]
         if column is None:
             raise CircuitError(
-                f"rule `{rule.name}` is temporal and its monitor's state was not given",
+                f"rule `{rule.name}` is temporal, but the state of its monitor was not passed",
                 hint="pass its table in `tables`",
             )
         return column.reduce(facts.known, facts.true)

@@ -368,7 +368,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
     found = list(found)
     lines = [
         "# Entities and their fields, from the database and the results in the logs. Types are inferred. If a field",
-        "# has few words, they are listed: make it an enumeration once you know them all, to find typos in guards.",
+        "# has few values, they are listed: make it an enumeration once you know them all, to find typos in guards.",
     ]
     finding = [thing for thing in found if thing.finds]
     if finding:

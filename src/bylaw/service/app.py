@@ -91,7 +91,7 @@ STOPS = "/v1/stops"
 """Reviewers add and lift stops on this route. Any key of the tenant may list stops."""
 INSTRUCTIONS = "/v1/instructions"
 """Returns text for an agent's system prompt."""
-ELSEWHERE = "without keys, the service answers only local programs that use this machine's own name, and no web pages"
+ELSEWHERE = "without keys, the service answers only local programs that use this machine's own name, not web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -333,9 +333,9 @@ class Service:
         blocked.
         """
         name = self.desk.log.name
-        why = f"`{name}` may be locked, or its disk may hang"
+        why = f"`{name}` may be locked, or its disk may be hanging"
         if self.desk.scheduler.is_working:
-            why = f"a request takes a long time, or {why}"
+            why = f"a request is taking a long time, or {why}"
         wrong = f"no progress for {still:.0f} seconds: {why}"
         if not self._keys and not is_from_here(headers):
             return 403, JSON, _encode(Failure(Complaint("BY703", ELSEWHERE)))
@@ -401,7 +401,7 @@ class _Post:
         given = self._decode(body)
         if twice := repeated_key(body):
             # The tool might use either of the two values.
-            raise BadRequest(f"`{twice}` is given twice in one object")
+            raise BadRequest(f"`{twice}` appears twice in one object")
         return given
 
 

@@ -26,7 +26,7 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
     "/v1/confirm": ("Report the user's answer to a card", request.ConfirmRequest, request.ConfirmAnswer),
     "/v1/approvals": ("Approve or reject a call that waits for a reviewer", request.ApprovalAnswer, Approval),
     "/v1/stops": (
-        "Stop an agent, a tool, a policy or all writes for a time, or lift a stop",
+        "Stop an agent, a tool, a policy or all writes for a set time, or lift a stop",
         request.StopRequest,
         Stopped,
     ),

@@ -60,7 +60,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
         at = now if self.time is None else seconds(self.time)
         said = [each for each in (self.user, self.agent, self.result, self.messages) if each is not UNSET]
         if len(said) != 1:
-            raise BadRequest("an event has exactly one of `user`, `agent`, `result`, `messages`")
+            raise BadRequest("an event must have exactly one of `user`, `agent`, `result`, `messages`")
         if isinstance(self.user, str):
             return Mutation("user", {"text": writable(self.user), "time": at})
         if isinstance(self.agent, str):

@@ -210,7 +210,7 @@ class Approvals:
     def _ended_with(self, used: Change) -> list[Change]:
         """End the other approvals of a call that runs on the approval `used`."""
         others = [each.approval for each in self._beside if each.call == used.call and each.approval != used.approval]
-        return [Change(each, "expired", SPENT, "the call was made on another approval") for each in others]
+        return [Change(each, "expired", SPENT, "the call was made under another approval") for each in others]
 
     def is_rejected(self, made: Call) -> bool:
         """Whether a reviewer has rejected the call in any spelling."""

@@ -23,7 +23,7 @@ SHOW = (
 """Introduces the card at the end of the message."""
 ENOUGH = 2
 """After this many unclear answers to a card, the agent is told to stop asking."""
-_PERSON = "A reviewer must decide the rest. Do not try again before that."
+_PERSON = "A reviewer must decide the rest. Do not try again before then."
 _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     (
         ("note", "{tool} goes ahead, but note:"),

@@ -146,7 +146,8 @@ class Shield:
         if found is None:
             assert opening is not None
             raise PinnedPack(
-                f"the conversation began under `{opening.pack}` {opening.version} ({digest[:12]}), not loaded here",
+                f"the conversation began under `{opening.pack}` {opening.version} ({digest[:12]}),"
+                " which is not loaded here",
                 hint="pass that version of the pack as `earlier`",
             )
         return found

@@ -89,7 +89,7 @@ def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
     if loose(name) in map(loose, known):
         return ""
     some = {"agent": "conversation of agent", "tool": "decision on tool", "policy": "decision under policy"}[what]
-    hint = meant(name, known) if known else "the log has no other name either"
+    hint = meant(name, known) if known else "the log contains no other names"
     return f"the stop is active but may have no effect: the log has no {some} `{name}` ({hint})"
 
 

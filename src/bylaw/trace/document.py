@@ -415,7 +415,7 @@ def not_json(error: BaseException, raw: bytes) -> str:
     except (ValueError, RecursionError) as again:
         # The end of the line inside an unclosed string would be reported as an invalid character.
         if "truncated" in str(again):
-            return "not JSON: it looks cut off before its end; write that conversation out again"
+            return "not JSON: it seems to be cut off; export the conversation again"
     return f"not JSON: {tell(error)}"
 
 
@@ -440,7 +440,7 @@ def oddity(error: Exception) -> str:
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
     """Raise `Malformed` if an object has a key twice, because it is unknown which value was meant."""
     if twice := repeated_key(raw):
-        raise Malformed(f"`{twice}` is given twice in one object")
+        raise Malformed(f"`{twice}` appears twice in one object")
 
 
 def read_each(

@@ -159,7 +159,7 @@ def test_what_the_sdk_calls_approved_is_nobodys_yes(tmp_path: Path) -> None:
     async def run() -> None:
         await talk.say("Extend R1")
         (prompt,) = await talk.asked()
-        with pytest.raises(UsageError, match="nobody else can answer for them"):
+        with pytest.raises(UsageError, match="no one else can answer for them"):
             await talk.guard.approve(prompt, True, by="ann")
         await talk.go_on()
 

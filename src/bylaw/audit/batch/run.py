@@ -110,7 +110,7 @@ class LocalEngine:
                     worker.end()
                     answer = Answer(why=f"its worker was lost {TRIES} times ({lost}); the machine may be out of memory")
                     if shard is None and (unready := unready + 1) >= _STARTS:
-                        hint = "the machine may be out of memory: try fewer --jobs"
+                        hint = "the machine may be out of memory: try a smaller --jobs"
                         raise WorkerError(f"workers exit before they finish starting ({lost})", hint=hint) from None
                 else:
                     unready = 0

@@ -139,7 +139,7 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
             hint = "choose another --out for --update"
-            raise UsageError("this folder contains an audit made without --update", place=str(out), hint=hint)
+            raise UsageError("this folder contains an audit that was run without --update", place=str(out), hint=hint)
         return State(STATE_SCHEMA, mark, pack)
     path = out / FOLDER / STATE / "state.json"
     try:
@@ -152,9 +152,9 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
         hint = "audit all logs again into another --out"
         raise UsageError("an earlier version of Bylaw wrote this output", place=str(out), hint=hint)
     if state.mark != mark:
-        hint = "audit all logs again into another --out; rows judged under different options cannot be compared"
+        hint = "audit all logs again into another --out; rows judged with different options cannot be compared"
         raise UsageError(
-            f"this output was made under another pack or other options (pack {state.pack}, now {pack})",
+            f"this output was produced with another pack or other options (pack {state.pack}, now {pack})",
             place=str(out),
             hint=hint,
         )
@@ -274,7 +274,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
             hint = "restore the log and run again"
             faults.append(
                 RecordError(
-                    "is missing, so it is unknown which conversations of other logs it replaced", place=name, hint=hint
+                    "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint
                 )
             )
     # Logs whose conversations a missing log had replaced must not be read again. Otherwise they would replace the

@@ -69,7 +69,7 @@ def _listed(talk: SavedTalk, format: str) -> list[Fields]:
     if talk.messages is not None:
         return talk.messages
     if talk.values is None:
-        raise Malformed("neither `messages`, `events` nor `values.messages` in it")
+        raise Malformed("it contains neither `messages`, `events` nor `values.messages`")
     try:
         return msgspec.convert(talk.values.get("messages"), list[Fields])
     except msgspec.ValidationError as error:

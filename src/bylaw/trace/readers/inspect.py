@@ -115,7 +115,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     """Return a member's bytes. Recent logs use zstandard, which Python's `zipfile` supports only from 3.14 on."""
     info = archive.getinfo(name)
     if info.file_size > LONGEST_LINE:
-        raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than a sample may have")
+        raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than the limit for a sample")
     if info.compress_type != _ZSTANDARD:
         try:
             return archive.read(name)
@@ -137,7 +137,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     except zstandard.ZstdError as error:
         raise Malformed(f"damaged: {tell(error)}") from error
     if len(unpacked) > LONGEST_LINE:
-        raise Malformed("unpacks to more than a sample may have")
+        raise Malformed("unpacks to more than the limit for a sample")
     return unpacked
 
 

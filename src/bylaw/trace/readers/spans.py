@@ -392,7 +392,7 @@ def weave(
             continue
         if not dialogue.generations:
             # Without messages, rules about messages would seem to be broken.
-            yield source.fault(position, f"conversation `{key}`: tool runs alone, no model call was recorded")
+            yield source.fault(position, f"conversation `{key}`: only tool runs were recorded, without a model call")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
             how_many = f"{dialogue.bare} of {dialogue.generations} model calls"

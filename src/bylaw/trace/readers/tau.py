@@ -204,7 +204,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     transcript = Transcript()
     if run.traj is None and run.messages is None:
         # A run that failed to start has an empty list. Without any list it would count as compliant.
-        raise Malformed("neither `traj` nor `messages` in it")
+        raise Malformed("it contains neither `traj` nor `messages`")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
     for step, event in enumerate(transcript.events):
@@ -280,7 +280,7 @@ def _info_beside(source: Source) -> Info:
 def _simulation(source: Source, record: Record, info: Info) -> Trajectory:
     run = decode(_SIMULATION, record.raw)
     if run.messages is UNSET and run.ticks is None:
-        raise Malformed("neither `messages` nor `ticks` in it")
+        raise Malformed("it contains neither `messages` nor `ticks`")
     transcript = Transcript()
     follow(run.messages or messages_of(run.ticks or ()), transcript, result_id="id")
     environment = info.environment_info or Environment()
