@@ -159,7 +159,7 @@ MISTAKES = [
     ),
     Mistake("a folder that is no pack", lambda folder: (folder / "new").mkdir(), "check new", "new", "`bylaw init"),
     Mistake("the folder above the pack", lambda folder: None, "check .", ".", "did you mean `pack`?"),
-    Mistake("a pack that is nowhere", lambda folder: None, "check desk", "desk", "give a folder with a pack.yaml"),
+    Mistake("a pack that is nowhere", lambda folder: None, "check desk", "desk", "pass a folder with a pack.yaml"),
     Mistake(
         "the path of a file for a pack",
         lambda folder: None,
@@ -180,7 +180,7 @@ MISTAKES = [
         "pack `clinic`",
         "use the pack for these logs",
     ),
-    Mistake("a log cut in the middle", cut, AUDIT, "logs.jsonl:4", "write that conversation out again", status=3),
+    Mistake("a log cut in the middle", cut, AUDIT, "logs.jsonl:4", "export the conversation again", status=3),
     Mistake(
         "a wrong path of the document",
         change("pack.yaml", "document: policy.md", "document: polcy.md"),

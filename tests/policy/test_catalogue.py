@@ -59,7 +59,7 @@ def test_every_kind_of_catalogue_gives_the_same_parameters(tmp_path: Path, catal
         ({"tools.yaml": SAID}, "BY410 tools.json: cannot be read: no such file or directory"),
         ({"tools.yaml": SAID, "tools.json": "{"}, "BY410 tools.json:1: is not JSON"),
         ({"tools.yaml": SAID, "tools.json": ""}, "BY410 tools.json:1: is not JSON"),
-        ({"tools.yaml": SAID, "tools.json": "3"}, "BY410 tools.json: lists no tools; give an MCP"),
+        ({"tools.yaml": SAID, "tools.json": "3"}, "BY410 tools.json: lists no tools; pass an MCP"),
         ({"tools.yaml": SAID, "tools.json": "[{}]"}, "BY410 tools.json: tool 1 has no name"),
         (
             {"tools.yaml": SAID, "tools.json": '{"ship": 3}'},

@@ -45,7 +45,7 @@ def compile_command(
     price: Annotated[str, "--price IN,OUT", "Dollars per million tokens, such as 2.5,10."] = "",
     refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable and merge duplicates."] = 0,
     embedder: Annotated[
-        Name, "For --refine: how to compare rules: hashed, wordllama (requires the `embed` extra), a folder or a URL."
+        Name, "For --refine: how to compare rules: hashed, wordllama (`embed` extra), a folder or a URL."
     ] = "",
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
     send_records: Annotated[bool, "Let requests quote logged calls that a rejected check flagged."] = False,

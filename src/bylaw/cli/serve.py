@@ -54,7 +54,7 @@ def serve_command(
     webhook: Annotated[
         str,
         "--webhook URL",
-        "URL to notify of calls that wait for approval. Requests are signed with BYLAW_WEBHOOK_SECRET if set.",
+        "URL to notify of calls that wait for approval; signed with BYLAW_WEBHOOK_SECRET if set.",
     ] = "",
     anchors: Annotated[File, "File for anchors, for `bylaw log verify --anchors`.  [default: LOG.anchors]"] = None,
     connections: Annotated[int, click.IntRange(1), "Concurrent connections per client address and worker."] = 512,
