@@ -198,7 +198,7 @@ def test_ready_packs_are_found_by_name() -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "../clinic", "nothing", "/", "clinic/guards", "a\0b"])
 def test_what_is_no_pack_is_said_to_be_none(name: str) -> None:
-    with pytest.raises(UsageError, match="no folder|no pack"):
+    with pytest.raises(UsageError, match=r"no folder|no pack"):
         find_folder(name)
 
 
