@@ -325,7 +325,7 @@ def test_another_audit_does_not_take_its_place_nor_the_other_way_round(shop: Sho
     with pytest.raises(UsageError, match="the output of nightly runs"):
         audit(Request((logs,), str(shop.pack)), shop.root / "state")
     sharded([logs], str(shop.pack), shop.root / "plain")
-    with pytest.raises(UsageError, match="made without --update"):
+    with pytest.raises(UsageError, match="run without --update"):
         add(shop, logs, out="plain")
 
 

@@ -131,7 +131,7 @@ def verify_command(
     console = open_console()
     for each in found if not as_json else ():
         removed = f", {each.removed:,} of them removed" if each.removed else ""
-        removed += f", with the first {each.folded:,} deleted" if each.folded else ""
+        removed += f", the first {each.folded:,} deleted" if each.folded else ""
         intact = "" if each.faults else ", intact except for signed removals" if removed else ", intact"
         console.print(Text(f"{each.tenant}: {each.entries:,} entries{removed}{intact}"))
         console.print(Text(f"  last hash: {each.head}"), soft_wrap=True)

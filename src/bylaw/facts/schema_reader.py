@@ -564,9 +564,9 @@ class SchemaReader:
         if body is None or field not in body.fields:
             self._paths.fault(f"`{said}` is not a field", *at, hint="write it like `Loan.member_id`")
         elif any(each is None or len(listed_names(each.key)) != 1 for each in (body, own)):
-            self._paths.fault(f"`{kind}` and `{at[1]}` must each have exactly one key field for `keys_of`", *at)
+            self._paths.fault(f"`{kind}` and `{at[1]}` need one key field each for `keys_of`", *at)
         elif type_ != "list":
-            self._paths.fault("a field with `keys_of` must be a list", *at, hint="add `type: list`")
+            self._paths.fault("a field with `keys_of` is a list", *at, hint="add `type: list`")
         else:
             return kind, field
         return None

@@ -86,8 +86,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
         if len(value) > LONGEST:
-            what, unit = ("string", "characters") if cls is str else ("list", "items")
-            fail(f"a {what} of {len(value)} {unit} is longer than the limit of {LONGEST}")
+            fail(f"a {'string' if cls is str else 'list'} of {len(value)} is longer than {LONGEST}")
         return value
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
@@ -98,7 +97,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
             if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
-        fail("a number is outside plus or minus 10**18")
+        fail("a number is beyond plus or minus 10**18")
     if cls is datetime:
         return value if value.tzinfo is None else value.astimezone(zone or UTC).replace(tzinfo=None)
     if isinstance(value, Unknown):
@@ -114,7 +113,7 @@ def weight(value: Any) -> int:
         part = parts.pop()
         count += 1
         if count > LONGEST:
-            fail(f"a list contains more than {LONGEST} values")
+            fail(f"a list holds more than {LONGEST} values")
         if part.__class__ is list or part.__class__ is tuple:
             parts.extend(part)
         elif part.__class__ is dict:
