@@ -68,7 +68,7 @@ def test_an_audit_finds_with_a_model_what_it_leaves_open_without(folder: Path) -
 def test_what_goes_with_a_model_needs_one(folder: Path) -> None:
     done = bylaw(folder, "audit", "talk.jsonl", "--pack", "desk", "--memory", "m")
     assert done.returncode == 2
-    assert "need `--llm`" in done.stderr
+    assert "require `--llm`" in done.stderr
     done = bylaw(folder, "audit", "talk.jsonl", "--pack", "desk", "--llm", "batch:asked", "--jobs", "2")
     assert done.returncode == 2
 
