@@ -65,7 +65,7 @@ def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: 
         shown.split()
     )
     assert "(2 calls)" in " ".join(shown.split())
-    assert "2 leaving calls without a verdict" in bylaw(tmp_path, "explain", "out").stdout
+    assert "2 calls have no verdict" in bylaw(tmp_path, "explain", "out").stdout
     assert listed(tmp_path, "--verdict", "inconclusive") == ["wrong", "near"]
     assert "`OPEN` is not an amount" in bylaw(tmp_path, "explain", "out", "--verdict", "inconclusive").stdout
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())

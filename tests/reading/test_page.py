@@ -136,7 +136,7 @@ def test_a_name_between_slashes_ends_at_the_last_slash() -> None:
 HOSTILE = {
     "a reference twice": '- button "A" [ref=e1]\n- button "B" [ref=e1]',
     "two references": '- button "A" [ref=e1] [ref=e2]',
-    "the same state twice": '- heading "A" [level=1] [level=2]',
+    "a state twice": '- heading "A" [level=1] [level=2]',
     "text after a name": '- button "A" [ref=e1] "B" [ref=e2]',
     "two names": '- button "A" "B" [ref=e1]',
     "a name without an end": '- button "A [ref=e1]',
