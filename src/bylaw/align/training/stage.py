@@ -174,7 +174,7 @@ def graded(
             )
     kept = [row for row in rows if has_judge or not gold_of(row).needs_judge]
     if not kept:
-        raise UsageError("no row can be graded", hint="use --judge MODEL to have a model mark the texts")
+        raise UsageError("no row can be graded", hint="mark texts with --judge MODEL")
     return kept, len(rows) - len(kept)
 
 
@@ -237,8 +237,7 @@ def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
         lines.append(f"The reward: {terms}, graded by pack `{reward['pack']}` (`{reward['pack_sha256'][:16]}`).")
     if done.get("lora"):
         lines.append(
-            f"Adapters of rank {done['lora']} were trained. They are in `adapter/`; "
-            "the weights here already include them."
+            f"Adapters of rank {done['lora']} were trained. They lie in `adapter/`; the weights here hold them already."
         )
     settings = msgspec.json.format(msgspec.json.encode(done["settings"]), indent=1).decode()
     text = "\n\n".join(
