@@ -132,7 +132,9 @@ def test_the_command_folds_removed_entries_only(tmp_path: Path, monkeypatch: pyt
     assert (unsigned.returncode, "removals need a signing key" in unsigned.stderr) == (2, True)
     assert bylaw(tmp_path, "log", "fold", *signed).stdout == "Nothing was folded; the chain now begins after entry 0.\n"
     assert bylaw(tmp_path, "log", "remove", *signed).returncode == 0
-    assert bylaw(tmp_path, "log", "fold", *signed).stdout == "186 entries folded; the chain now begins after entry 186.\n"
+    assert (
+        bylaw(tmp_path, "log", "fold", *signed).stdout == "186 entries folded; the chain now begins after entry 186.\n"
+    )
     verified = bylaw(tmp_path, "log", "verify", "--log", "log.db", "--signing-key", "key")
     said = "default: 272 entries, the first 186 deleted, intact except for signed removals\n"
     assert (verified.returncode, verified.stdout.startswith(said)) == (4, True)
