@@ -149,7 +149,7 @@ def test_a_key_that_is_given_twice_is_refused(app: Any, log: Log) -> None:
     body = b'{"conversation": "c", "tool": "refund", "arguments": {"order_id": "8", "order_id": "7"}}'
     answer = asyncio.run(ask(app, "POST", "/v1/decide", body))
     assert answer.status in (400, 422)
-    assert "`order_id` is given twice" in answer.json["error"]["message"]
+    assert "`order_id` appears twice" in answer.json["error"]["message"]
     assert decide(app, **REFUND)["allowed"]
 
 
