@@ -336,34 +336,6 @@ def test_answers_that_counted_are_no_failures(shield: Shield) -> None:
     assert "cannot be confirmed here" not in ask(session).feedback
 
 
-@pytest.mark.parametrize(
-    ("before", "is_allowed"),
-    [
-        ((), True),
-        (("One moment.", "Here are the details:"), True),
-        (("Reply yes to cancel. Nothing will be sent.",), False),
-        (("The amount is wrong: it is 25.", "One moment."), False),
-        (("The amount is wrong: it is 25.", " "), False),
-    ],
-)
-@pytest.mark.parametrize("looks_up", [False, True])
-@pytest.mark.parametrize("agreed", ["{consented: card}", "{consented: told}"])
-def test_words_in_messages_directly_before_a_card_may_change_its_meaning(
-    tmp_path: Path, before: tuple[str, ...], agreed: str, *, is_allowed: bool, looks_up: bool
-) -> None:
-    session = Shield(write(tmp_path, agreed)).session("c")
-    session.user("Send 250 to AC-22.")
-    card = session.decide("transfer", WANTED).card
-    assert card is not None
-    for text in before:
-        session.agent(text)
-    session.agent(card.text if "card" in agreed else "Shall I transfer 250 to AC-22?")
-    if looks_up:
-        session.decide("get_rate", {})
-    session.user("Yes.")
-    assert session.decide("transfer", WANTED).allowed is is_allowed
-
-
 @pytest.mark.parametrize("said", ["Send 250 to AC-22.", "Saya mahu transfer to AC-22 250."])
 @pytest.mark.parametrize("answer", ["Tak", "Tak.", "tak tak", "Boleh", "Joo", "Ndiyo", "Ano", "Da", "Blorp"])
 @pytest.mark.parametrize("agreed", ["{consented: card}", "{consented: told}"])

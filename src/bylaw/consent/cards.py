@@ -308,7 +308,7 @@ class Cards:
         message = exchange.shown
         texts = [text for text in (put.card, *put.sentences) if text and text in message]
         texts += self._shown_in(message)
-        return bool(texts) and self._is_beside(exchange, texts)
+        return bool(texts) and (misleads(message, texts) or _is_hidden(exchange, texts))
 
     def read(self, before: int) -> None:
         """Process the events before a step."""
@@ -436,12 +436,11 @@ class Cards:
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
-        is_alone = not exchange.before and not any(_hidden(text) for _, text in exchange.told)
-        if len(wanted) == 1 and message == wanted[0] and is_alone:
+        if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
             # In most cases, the message contains nothing but this text.
             return True
         shown = {*wanted, *cards}
-        if not shown or self._is_beside(exchange, shown):
+        if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
             return False
         wanted = shown if or_card else wanted
         while message:
@@ -452,17 +451,6 @@ class Cards:
                 return False
             message = _cut(message, other)
         return False
-
-    def _is_beside(self, exchange: Exchange, texts: Collection[str]) -> bool:
-        """Whether the agent's last message, or one directly before it, has words next to these texts that may change
-        their meaning.
-        """
-        before = exchange.before
-        return (
-            misleads(exchange.shown, texts)
-            or _is_hidden(exchange, texts)
-            or (bool(before) and misleads(before, self._shown_in(before)))
-        )
 
 
 def _cut(message: str, text: str) -> str:

@@ -15,7 +15,7 @@ from bylaw.consent.card import card_form
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.value import leaves, loose
 from bylaw.policy.verb import words_of
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Event, Message, Result
 
 Utterance = tuple[int, str]
 """A step and the text at that step."""
@@ -29,11 +29,9 @@ _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\
 class Exchange:
     """The agent's messages since the user's last reply, and the user's reply."""
 
-    def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance], run: int = 0) -> None:
-        """`run` is the index of the first of the agent's last messages without a call between them."""
+    def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
         self.told = tuple(told)
         self.answer = list(answer)
-        self._run = run
 
     @property
     def told_at(self) -> int | None:
@@ -78,12 +76,6 @@ class Exchange:
         return bool(self.told) and word in self.told[-1][1].replace("*", "").replace("`", "").replace("_", "")
 
     @cached_property
-    def before(self) -> str:
-        """The messages directly before the agent's last message, without a call between, normalised like a card."""
-        last = self.told[-1][1] if self.told else ""
-        return card_form("\n".join(text for _, text in self.told[self._run : -1] if text != last))
-
-    @cached_property
     def shown(self) -> str:
         """The agent's last message, normalised like a card."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
@@ -100,9 +92,6 @@ class Talk:
         self._read = 0
         self._agent: list[Utterance] = []
         """The agent's messages since the user's last reply."""
-        self._run = 0
-        """The index of the first of the agent's last messages without a call between them."""
-        self._has_called = False
         self._asked: int | None = None
         """The step of the agent's last question."""
         self.gap_at = -1
@@ -130,11 +119,9 @@ class Talk:
                     # An unrecorded message may have withdrawn an earlier answer. It does not affect the meaning of
                     # later messages.
                     self.gap_at, self.is_lost = step, True
-                    self._agent, self._run, self._asked, self.exchanges = [], 0, None, []
+                    self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
                     self._hear(step, event)
-            elif type(event) is Call:
-                self._has_called = True
         self._read = end
 
     def time_of(self, step: int) -> float | None:
@@ -148,16 +135,14 @@ class Talk:
     def _hear(self, step: int, message: Message) -> None:
         each = (step, message.text)
         if message.by != "user":
-            if self._has_called:
-                self._run, self._has_called = len(self._agent), False
             self._agent.append(each)
             if _QUESTION.search(message.text):
                 self._asked = step
             return
         self.is_lost = self.is_lost and self.gap_at >= 0 and not self._agent
         if self._agent or not self.exchanges:
-            self.exchanges.append(Exchange(self._agent, (each,), self._run))
-            self._agent, self._run, self._asked = [], 0, None
+            self.exchanges.append(Exchange(self._agent, (each,)))
+            self._agent, self._asked = [], None
         else:
             self.exchanges[-1].answer.append(each)
 

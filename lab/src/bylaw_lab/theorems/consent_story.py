@@ -154,12 +154,7 @@ def _ask(story: Bank, wanted: Wanted, certainty: str) -> None:
         lead = rng.choice(("", "", *desk.COURTESIES))
         story.agent(lead + text, wanted.key, fees=(fee,), as_card=as_card)
     elif way < 0.8:
-        # The words may come in a message of their own.
-        misleading = rng.choice(desk.MISLEADING)
-        if story.chance(0.5):
-            story.agent(misleading)
-            misleading = ""
-        story.agent(misleading + text)
+        story.agent(rng.choice(desk.MISLEADING) + text)
     elif way < 0.86:
         name = rng.choice(list(wanted.arguments))
         story.agent(text.replace(wanted.arguments[name], "77"))

@@ -346,15 +346,8 @@ def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) 
 
 
 def trim(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Keep only the end of the history. Messages of the agent that follow each other stay together."""
-    kept = told[rng.randrange(len(told)) :] if told else told
-    while 0 < len(kept) < len(told) and all(map(_is_agents, (kept[0], told[-len(kept) - 1]))):
-        kept = told[-len(kept) - 1 :]
-    return kept
-
-
-def _is_agents(message: Wire) -> bool:
-    return message["role"] == "assistant" and bool(message["content"])
+    """Keep only the end of the history."""
+    return told[rng.randrange(len(told)) :] if told else told
 
 
 def summarise(rng: Random, told: list[Wire]) -> list[Wire]:

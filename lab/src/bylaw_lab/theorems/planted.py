@@ -63,12 +63,6 @@ BUGS = (
         "return False",
     ),
     Bug(
-        "misleading words before a card do not matter",
-        "consent/talk.py",
-        "for _, text in self.told[self._run : -1]",
-        "for _, text in self.told[:0]",
-    ),
-    Bug(
         "a press on one card counts for every call of its tool",
         "consent/card.py",
         "parts = [tool, msgspec.to_builtins(dict(arguments)),",
