@@ -160,3 +160,14 @@ def test_a_log_packed_with_bzip2_is_read_and_one_that_is_cut_off_or_damaged_is_n
     first, fault = read(path)
     assert first.id == "a"
     assert fault.message.startswith("damaged: bzip2: ")
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "tool", "function"])
+def test_calls_of_a_message_that_makes_none_are_not_lost_silently(tmp_path, role: str) -> None:
+    calls = [{"id": "1", "type": "function", "function": {"name": "refund", "arguments": "{}"}}]
+    said = {"role": role, "content": "x", "tool_calls": calls, "tool_call_id": "0"}
+    log = json.dumps({"id": "a", "messages": [{"role": "user", "content": "Refund it."}, said]})
+    assert found_in(tmp_path, f"{log}\n{talk('b')}\n") == [
+        f"! message 1 has tool calls, but its role is `{role}`",
+        "b",
+    ]

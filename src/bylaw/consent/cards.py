@@ -66,7 +66,7 @@ _FAR, _WIDE = 8, 100
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more than this."""
 SKEW = 60.0
-"""How many seconds later than the call a time may be, because clocks differ. A later time is no time of an answer."""
+"""The maximum number of seconds that an answer's time may be later than the call, because clocks differ."""
 _LAST = 50
 """The maximum number of exchanges to search for an answer, and of messages in one answer."""
 

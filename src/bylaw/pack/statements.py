@@ -326,7 +326,7 @@ def _faults_of_facts(
         if not str(fact.value).strip():
             yield name, f"`{name}` in `show` has no expression"
         if fact.currency and str(fact.currency) not in CURRENCIES:
-            yield name, f"`{fact.currency}` is not a currency: write use a three-letter code, such as EUR"
+            yield name, f"`{fact.currency}` is not a currency: use a three-letter code, such as EUR"
 
 
 def faults_of_sentence(

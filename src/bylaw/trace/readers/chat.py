@@ -102,6 +102,9 @@ class ChatMessage(Struct, gc=False):
         return told if told is not None else self.created_at
 
 
+_WITHOUT_CALLS = frozenset(("system", "developer", "tool", "function"))
+
+
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
     """Add messages to the transcript. `result_id` names the field with the id of a result's call."""
     by_id = result_id == "id"
@@ -112,6 +115,8 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
         role = message.role
         if timed and (told := message.told_time) is not None:
             transcript.time = seconds(told)
+        if message.tool_calls and role in _WITHOUT_CALLS:
+            raise Malformed(f"message {position} has tool calls, but its role is `{role}`")
         if message.type is not None and message.type in ITEMS and role != "tool":
             batch = _follow_item(transcript, message, batch, position)
         elif role == "tool" or (role == "user" and message.tool_call_id not in (None, "")):
