@@ -36,7 +36,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 class UsageError(BylawError):
-    """The command line names something that is missing, or options that exclude each other."""
+    """The command line names something that is missing, or mutually exclusive options."""
 
     code = "BY001"
 

@@ -53,7 +53,7 @@ def test_the_default_goes_by_what_decides_and_does_not_name_it(both: Shop) -> No
 def test_the_papers_criterion_is_asked_for_and_named(both: Shop) -> None:
     said = audit(both, "--criterion", "strict", "--fail-on", "near_miss", "--sarif", "s.sarif", "--junit", "j.xml")
     assert said.startswith("1\n")
-    assert "[95 % interval], strict\n" in said
+    assert "[95% interval], strict\n" in said
     assert "by verdict, strict\n" in said
     summary = json.loads((both.root / "out/summary.json").read_text())
     assert summary["criterion"] == "strict"

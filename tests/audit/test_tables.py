@@ -1,4 +1,4 @@
-"""Tables of an audit: the same rows as its lines, however the work was shared out, cut short and taken up again."""
+"""Audit tables: the same rows as its lines, however the work was shared out, cut short and taken up again."""
 
 import json
 import re

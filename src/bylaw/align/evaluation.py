@@ -25,7 +25,7 @@ ROUNDS = 2000
 
 
 class Interval(Struct, frozen=True):
-    """A mean, with the range of 95 % of resampled means."""
+    """A mean, with the range of 95% of resampled means."""
 
     mean: float
     low: float

@@ -356,7 +356,7 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. Conversations leave few reference cycles, and frequent collection takes 10 % of the time
+    """Collect garbage rarely. Conversations leave few reference cycles, and frequent collection takes 10% of the time
     of an audit.
     """
     before = gc.get_threshold()

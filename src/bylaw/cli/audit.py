@@ -163,7 +163,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuse options that exclude each other. `wanted` has other options by name."""
+        """Refuse mutually exclusive options. `wanted` has other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
             raise UsageError(

@@ -94,7 +94,7 @@ def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
     numbers = [max(map(len, column)) for column in zip(upper, lower, *(cells for _, cells in rows), strict=True)]
-    title = f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}"
+    title = f"Per agent: conversations, and the percentage of them [95% interval]{_paper(summary)}"
     if max((len(name) for name, _ in rows), default=0) <= width - sum(numbers) - 2 * len(numbers) - 2:
         return titled_table(title, ["agent"], heads, [(name, *cells) for name, cells in rows])
 

@@ -56,7 +56,7 @@ def unused_numbers(draft: Draft, code: str) -> list[str]:
 def replaced_numbers(draft: Draft, general: str, code: str, cases: str) -> tuple[list[str], list[str]]:
     """Return the policy's numbers that are in neither code nor cases, and the numbers that the code uses instead. Both
     lists are empty if either is. A number does not count as a replacement if the policy or general advice contains it,
-    if it is 0, 1 or 2, or if it is the same in other units (a week and 7 days, 10 % and 0.1).
+    if it is 0, 1 or 2, or if it is the same in other units (a week and 7 days, 10% and 0.1).
     """
     tried = {_decimal(found) for found in _NUMBER.findall(cases)}
     missing = [each for each in unused_numbers(draft, code) if _decimal(each) not in tried]

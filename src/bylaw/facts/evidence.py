@@ -160,7 +160,7 @@ _Z = 1.959963984540054
 
 
 def wilson(hits: int, cases: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval for `hits` in `cases`, or 0 to 1 if there are no cases."""
+    """Return Wilson's 95% interval for `hits` in `cases`, or 0 to 1 if there are no cases."""
     if cases == 0:
         return 0.0, 1.0
     share, square = hits / cases, _Z * _Z

@@ -55,7 +55,7 @@ function agentsChart(overview) {
     whiskers("Violations", "of all conversations", "violation", rows((agent) => agent.violation_rate), "no conversation"),
     overview.by_rule.length ? whiskers("Broken rules", "of all conversations", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
     whiskers("Failed outcomes", "of all known outcomes", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")),
-  table("rates per agent, with 95 % intervals",
+  table("rates per agent, with 95% intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", ...SEVERITIES.map((severity) => `Violation, ${severity}`), "Rule broken", ...SEVERITIES.map((severity) => `Rule broken, ${severity}`), "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
       interval(agent.violation_rate), ...agent.violation_rates.map(interval), interval(agent.rule_rate), ...agent.rule_rates.map(interval), interval(agent.near_miss_rate), interval(agent.near_miss_rate_of_writing)]))];
