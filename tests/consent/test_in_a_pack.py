@@ -86,6 +86,17 @@ def test_what_need_not_be_told_makes_no_second_call_of_it() -> None:
         assert ran == [True, False, False]
 
 
+@pytest.mark.parametrize("consented", ["told, need_not_be_told: [key]", "card, need_not_be_told: [key]"])
+def test_a_yes_to_a_card_counts_for_a_call_with_a_new_key(consented: str) -> None:
+    with Shield(desk(TOOLS, consented)).session() as session:
+        session.user("Cancel R-1001.")
+        card = session.decide("cancel_order", ORDER | {"key": "k0"}).card
+        assert card is not None
+        session.agent(card.text)
+        session.user("Yes.")
+        assert session.decide("cancel_order", ORDER | {"key": "k1"}).allowed
+
+
 GERMAN = (
     'card, card: {heading: "Bitte best\u00e4tigen:", question: "Soll ich das tun? Ja oder nein?", '
     "yes: [ja, jawohl], no: [nein], lifetime: 60}"
@@ -124,6 +135,10 @@ def test_a_card_speaks_the_language_of_the_pack() -> None:
         (
             "told, need_not_be_told: [reason], must_be_told: [reason]",
             "`reason` is in both `must_be_told` and `need_not_be_told`",
+        ),
+        (
+            "told, need_not_be_told: [key]}, agreed_again: {consented: told",
+            "`need_not_be_told` differs from the list of `agreed`",
         ),
         ("told, card: {lifetime: 0}", "`lifetime` of a card cannot be `0`"),
         ("told, card: {yes: [ok], no: [OK]}", "`ok` means both yes and no"),

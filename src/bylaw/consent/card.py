@@ -216,9 +216,12 @@ def _words_of_line(line: str) -> list[str]:
     return "".join(parts).split()
 
 
-def digest(tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS) -> str:
+def digest(
+    tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS, spared: frozenset[str] = frozenset()
+) -> str:
     """Return a card's digest: the same for the same tool, arguments and shown facts in any order."""
-    parts = [tool, msgspec.to_builtins(dict(arguments)), *([facts.plain()] if facts.values else [])]
+    given = {name: value for name, value in arguments.items() if name not in spared}
+    parts = [tool, msgspec.to_builtins(given), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(told.encode()).hexdigest()
 

@@ -169,7 +169,7 @@ class Consents:
         told = sentences_in(closing, call.tool, made.arguments, self._terms, self._words, facts) if closing else ()
         has_card = bool(exchanges) and self._cards.may_stand_in(exchanges[-1])
         return Put(
-            digest(made.tool, made.arguments, facts) if self._cards.has_one_of(made.tool) else "",
+            digest(made.tool, made.arguments, facts, self._terms.spared) if self._cards.has_one_of(made.tool) else "",
             card_form(self.card_text(call, facts)) if has_card else "",
             {card_form(sentence): own for sentence, own in told},
             title_of(call.tool, made.tool),
@@ -368,6 +368,11 @@ class ConsentWitness:
     def may_be_made(self, record: CallRecord, since: int) -> bool:
         """Whether a call after a step may have used up the yes to this call."""
         return self._consents.may_be_made(record, since)
+
+    @property
+    def spared(self) -> frozenset[str]:
+        """Arguments that no card shows: the same for every predicate of a pack."""
+        return self._terms.spared
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
         """Return the arguments that the user agrees to."""

@@ -248,7 +248,8 @@ class PredicateValues:
 
     def card_digest(self, record: CallRecord) -> str:
         """Return the digest of a call and of the facts that its card would show now."""
-        return digest(record.call.tool, record.call.arguments, self.card_facts(record))
+        spared = next((each.spared for each in self._consents), frozenset[str]())
+        return digest(record.call.tool, record.call.arguments, self.card_facts(record), spared)
 
     @property
     def card_lifetime(self) -> float:

@@ -238,6 +238,8 @@ class PredicateReader:
         self._schema = schema
         self._policies = policies
         self.faults = faults
+        self._spared: dict[frozenset[str], str] = {}
+        """The arguments under `need_not_be_told`, and the predicate that names them."""
 
     def read(self, name: str, body: WrittenPredicate) -> Predicate:
         """Compile a predicate. Check `faults` before using the result."""
@@ -323,6 +325,10 @@ class PredicateReader:
             self._fault(f"`{each}` is not an argument of any tool", *at)
         for each in sorted(spared & wanted):
             self._fault(f"`{each}` is in both `must_be_told` and `need_not_be_told`", *at)
+        self._spared.setdefault(spared, name)
+        if (first := next(iter(self._spared.values()))) != self._spared[spared]:
+            hint = "a card serves all predicates of a pack, so they must leave the same arguments out"
+            self._fault(f"`need_not_be_told` differs from the list of `{first}`", *at, hint=hint)
         for one, other in self._alike_on_a_card():
             hint = "give one of them another `title` in tools.yaml"
             message = f"the cards of `{other}` and `{one}` look the same, so a yes would be ambiguous"
