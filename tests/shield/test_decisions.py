@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from bylaw import BylawError, load_pack
+from bylaw import BylawError, Pack, load_pack
+from bylaw.errors import PackError
 from bylaw.policy.tool import Postures
 from bylaw.shield import Decision, Shield
 from tests.engine.test_conversation import FILES
@@ -360,3 +361,12 @@ def test_of_several_sentences_those_that_bear_on_the_refusal_are_told() -> None:
     told = Shield(made(files)).session().decide("refund", {"amount": 96}).feedback
     assert f'The policy says: "{said[0]} ... {said[1]}"' in told
     assert "xxx" not in told
+
+
+def test_a_misspelt_name_under_shield_is_an_error_with_its_line() -> None:
+    shield = "shield:\n  unguarded_tools: {cancle_order: deny}\n  approval:\n    stands_in: [refunnd]\n"
+    with pytest.raises(PackError) as caught:
+        Pack.from_files(FILES | {"pack.yaml": FILES["pack.yaml"] + shield})
+    faults = [str(each) for each in caught.value.faults if "`shield` names" in str(each)]
+    assert any("policy `refunnd`, which is not known" in each for each in faults)
+    assert any("tool `cancle_order`, which is not known" in each for each in faults)

@@ -160,16 +160,20 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
     """Return errors for policies and tools under `shield:` that the pack lacks."""
     postures, place = folder.manifest.shield, folder.manifest_source.place
-    given = (("policy", "policies", postures.policies, policies), ("tool", "tools", postures.tools, schema.tools))
+    named = [
+        *(("policy", name, ("policies", name), policies) for name in postures.policies),
+        *(("policy", name, ("approval", "stands_in"), policies) for name in postures.approval.stands_in),
+        *(("tool", name, ("tools", name), schema.tools) for name in postures.tools),
+        *(("tool", name, ("unguarded_tools", name), schema.tools) for name in postures.unguarded_tools),
+    ]
     return [
         ManifestError(
             f"`shield` names {kind} `{name}`, which is not known",
-            place=place("shield", part, name),
+            place=place("shield", *part),
             hint=meant(name, known),
             lacks=f"{kind} {name}",
         )
-        for kind, part, named, known in given
-        for name in named
+        for kind, name, part, known in named
         if name not in known
     ]
 
