@@ -19,8 +19,6 @@ from bylaw.trace.event import Call, Event
 
 
 class ActedCall(Struct):
-    """A call of a generic tool, with the records of its actions."""
-
     call: Call
     step: int
     performed: Performed
@@ -35,13 +33,13 @@ class ActedCall(Struct):
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see: the actions, and also the call itself if a rule names its tool or none of its
-        actions is known.
+        """The acts that the rules see: the call's actions. The call itself is included if a rule names its tool or none
+        of its actions is known.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
-        """Replace the call with its new version, after the call was refused or approved."""
+        """Replace the call with a new version of it, for example after the call was refused or approved."""
         self.call = call
         for made in (self.plain, *self.actions):
             made.call = as_of(made.call, call)
@@ -65,16 +63,14 @@ class Acting:
     """Tracks generic-tool calls and their actions in one conversation."""
 
     def __init__(self, actions: Actions, schema: Schema, named: Container[str]) -> None:
-        """`named` contains the tools that rules name."""
         self._actions = actions
         self._named = named
         self._schema = schema
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
         self.put: dict[int, Call] = {}
-        """The call that a card shows, by step."""
+        """The calls that cards show, by step."""
         self.made: dict[int, ActedCall] = {}
-        """Calls recorded so far, by step."""
 
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:
         """Return the actions of the call at `step`, or None if the tool declares no actions."""
@@ -117,13 +113,13 @@ class Acting:
         return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 
     def calls(self, call: Call) -> Sequence[Call]:
-        """The actions that a call would perform now, or the call itself if no action is known."""
+        """Return the actions that a call would perform now, or the call itself if no action is known."""
         performed = self._performing.of(call)
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
-        """Return the name of the tool that shows the page, if the call at `step` acts on an element of that page.
-        Otherwise return an empty string.
+        """Return the name of the tool that shows the page if the call at `step` acts on an element of that page,
+        otherwise an empty string.
         """
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
@@ -131,7 +127,7 @@ class Acting:
         return self._actions.pages.snapshot
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether the call at `step` would still have the judged effect if it were made on the page in this
+        """Whether the call at `step` would have the effect it was judged for if the page looked as it does in this
         snapshot.
         """
         acted = self._at(step)
@@ -141,7 +137,7 @@ class Acting:
         before = acted.performed
         if before.unresolved or any(made.tool is None or made.tool.effect == "write" for made in acted.actions):
             return now.compared == before.compared
-        # A look stays one, whatever else the page shows.
+        # A read-only call stays read-only, whatever else the page shows.
         return not now.unresolved and now.calls == before.calls
 
     def _at(self, step: int) -> ActedCall | None:

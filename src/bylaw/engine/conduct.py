@@ -1,7 +1,7 @@
 """Runs the rules of a pack over one conversation. Every act of the agent advances every rule.
 
-A session passes in the events one by one. Predicates that depend only on the called tool and the turn are looked up.
-All other predicates are evaluated only if their value would change the state of a rule.
+A session passes in the events one at a time. Predicates that depend only on the called tool and the turn are looked up
+in a cache. All other predicates are evaluated only if their values would change the state of a rule.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -29,12 +29,12 @@ waiting when the conversation ended.
 """
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons for undecided consent after which the user may be asked. A user who has just declined is not asked again."""
+"""If consent is undecided for one of these reasons, the user may be asked. A user who has just declined is not asked
+again.
+"""
 
 
 class RuleFinding(Struct, frozen=True):
-    """The effect of an act on a rule."""
-
     step: int
     rule: Rule
     standing: RuleStanding
@@ -43,11 +43,11 @@ class RuleFinding(Struct, frozen=True):
     still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Reasons for the values of some predicates. For consent, the reason contains the text that the user was shown and
-    the time it was shown.
+    """Why some predicates have their values. For consent, this includes the text that the user was shown and when it
+    was shown.
     """
     binding: str = ""
-    """The binding of a `FOR EACH` rule, spelt as it was first seen."""
+    """The value that this instance of a `FOR EACH` rule applies to, spelt as it was first seen."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `findings.jsonl`."""
@@ -61,13 +61,12 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def because(self) -> str:
-        """The reason in words."""
         return rule_words(self.record())
 
     @property
     def for_agent(self) -> str:
-        """The request for consent that the agent must put to the user, perhaps for a second time. Empty if the rule is
-        not about consent.
+        """The request for consent that the agent must show to the user, possibly for the second time. Empty if the rule
+        is not about consent.
         """
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
@@ -78,7 +77,7 @@ class RuleFinding(Struct, frozen=True):
 
 
 class ActFindings(Struct, frozen=True):
-    """The findings of all rules about one act."""
+    """What all rules found for one act."""
 
     step: int
     turn: int
@@ -90,30 +89,29 @@ class ActFindings(Struct, frozen=True):
 Ask = Callable[[Predicate, Act], bool | None]
 """Returns the value of a predicate that does not depend on the act alone, or None if the value is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
-"""Explains, as data, the value of a predicate that does not depend on the act alone.
+"""Explains the value of a predicate that does not depend on the act alone.
 
-Returns None if there is nothing to add.
+Returns structured data, or None if there is nothing to add.
 """
 
 HEARD = frozenset(("said", "returned"))
-"""Sources that search the events before the turn, so all acts of the turn get the same result."""
+"""Predicate sources that search the events before the turn. All acts of a turn get the same result."""
 
 MEMO = 4096
 """The cache of act kinds is cleared when it reaches this size."""
 
 
 class AgentTurn(Struct):
-    """The agent's current turn, with the messages and results that preceded it."""
+    """The agent's current turn, and the messages and results that preceded it."""
 
     number: int | None = None
     """The turn number, or None if it is not the agent's turn."""
     serial: int = 0
-    """Number of earlier agent turns."""
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
     """Messages and results since the previous agent turn."""
     found: dict[str, bool | None] = {}
-    """Cached searches of the events before the turn. All acts of the turn share them."""
+    """Cached results of searching the events before the turn. All acts of the turn share them."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
@@ -124,8 +122,8 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Whether the turn contains a call, even a refused one. A refused call did not run, but messages no longer wait for
-    a call.
+    """Whether the turn contains a call. A refused call also counts: it did not run, but messages no longer wait for a
+    call.
     """
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
@@ -147,7 +145,6 @@ class AgentTurn(Struct):
             self.heard = (*self.heard, event)
 
     def begin(self, number: int) -> None:
-        """Begin the agent's next turn."""
         self.number = number
         self.sayings, self.results, self.found = self.heard, self.answered, {}
         self.asked = self.spoken
@@ -155,7 +152,6 @@ class AgentTurn(Struct):
         self.text = self.is_calling = self.has_acted = False
 
     def say(self, step: int, message: Message) -> Act:
-        """Return the act of a message in this turn."""
         self.has_acted = True
         if says_something(message):
             self.text, self.spoken = True, message.text
@@ -165,7 +161,6 @@ class AgentTurn(Struct):
         )  # fmt: skip
 
     def call(self, step: int, call: Call, effect: str, *, is_beside: bool) -> Act:
-        """Return the act of a call in this turn."""
         self.is_calling = self.has_acted = True
         self.calls += not is_beside
         self.writes += effect == "write"
@@ -183,7 +178,6 @@ class Conduct:
         self._monitors = MonitorSet(ready.book)
         self._families = [Family(rule) for rule in ready.families]
         self._spelt: dict[str, str] = {}
-        """The first spelling seen for each binding."""
         self._turn = AgentTurn()
         self._last = (0, 0)
         self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
@@ -206,24 +200,25 @@ class Conduct:
         return other
 
     def afresh(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """Return the same rules without their history. Turn numbers continue."""
+        """Return the same rules without history. Turn numbering continues."""
         other = Conduct(self._ready, ask, tell)
         other._turn.serial = self._turn.serial
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event and append to `said` the findings of all acts that this event settles. The findings of
+        """Process the next event. Append to `said` the findings of all acts that this event settles; the findings of
         the event's own act come last.
 
-        A generic call listed together with its actions (`is_beside`) does not count as an additional call.
+        If `is_beside` is set, a generic call is reported together with its actions and does not count as an additional
+        call.
         """
         act = self._arrive(step, event, said, is_beside=is_beside)
         if act is not None:
             self._step(act, said)
 
     def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
-        """Return the act of the event if it can be processed now. Earlier acts that the event settles are processed
-        first.
+        """Return the act of the event if it can be processed now. First process the earlier acts that the event
+        settles.
         """
         turn = self._turn
         if type(event) is Result or event.by != "agent":
@@ -255,7 +250,7 @@ class Conduct:
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the combined weighted assessment of a planned call, or None if the call is not the agent's. Changes no
+        """Return the rules' combined assessment of a planned call, or None if the call is not the agent's. Changes no
         state.
         """
         ahead = self.fork()
@@ -268,7 +263,7 @@ class Conduct:
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
         if ahead._families:
             return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-        # Without per-binding rules, the result depends only on these values, and the values rarely differ between acts.
+        # Without per-binding rules, the result depends only on these values, which rarely differ between acts.
         kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
         found = ready.weighings.get(kind)
         if found is None:
@@ -279,7 +274,6 @@ class Conduct:
         return found
 
     def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
-        """The truth table of each rule over the call's predicates and the unknown predicates."""
         ready = self._ready
         made = ActValues(THE_CALL, known, left)
         tables = self._monitors.tables(made)
@@ -316,7 +310,6 @@ class Conduct:
         return [*said, ActFindings(step, turn, tuple(ended), tuple(open))] if ended or open else said
 
     def _end(self, said: list[ActFindings]) -> None:
-        """End the turn. Its messages stop waiting for a call."""
         if self._turn.waiting:
             self._settle(said, without_call=True)
         self._turn.end()
@@ -358,7 +351,6 @@ class Conduct:
             said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
-        """Return the bits of the predicates that are determined by the tool and the turn so far."""
         # These predicates depend on nothing else. For counts, only the difference between one and several matters.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
@@ -411,7 +403,7 @@ class Conduct:
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
         perhaps = {name: value and None if name in actions else value for name, value in known.items()}
         if binding is None and perhaps != known:
-            # The act may be the first for its binding, so it has a monitor of its own.
+            # The act may be the first one for its binding, so it gets its own monitor.
             return {"": perhaps}, others
         if not binding:
             return {}, others
@@ -451,8 +443,8 @@ def _near(family: Family, binding: str) -> list[Hashable]:
 
 
 def binding_of(act: Act, argument: str, tools: Mapping[str, Tool]) -> str | None:
-    """Return the binding of an act, normalised across spellings. Empty if its tool has no such argument; None if the
-    call may apply to any binding, for example because it leaves the argument out.
+    """Return the normalised binding of an act, so that different spellings match. Empty if its tool has no such
+    argument. None if the call may apply to any binding, for example because it omits the argument.
     """
     if act.tool is None:
         return ""

@@ -1,8 +1,8 @@
-"""A live conversation under a pack: report events as they happen, and each call is judged.
+"""A live conversation under a pack. Report events as they occur; each call is judged.
 
 `Session` expects complete events. This class derives what a live host leaves implicit: the current speaker, which call
-a result belongs to, the new messages in a history, the host's context, and whether each call ran, was refused or is
-still waiting.
+a result belongs to, which messages in a history are new, the host's context, and whether each call ran, was refused or
+is still waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -61,18 +61,18 @@ class Conversation:
     handed_over = 0
     """Number of events before the last handover to another principal; 0 if there was no handover."""
     interrupted: Collection[str] | None = None
-    """Ids of the allowed calls that are not running. None if the conversation is over, in which case no call is
-    running.
+    """Ids of the allowed calls that were interrupted and are no longer running. None if the conversation is over, so
+    that no call is running.
     """
     _taken = 0
     """Number of events passed to the session so far."""
     _judged: Judgement | None = None
-    """The last judged call, if it can still be refused."""
+    """The most recently judged call, if it can still be refused."""
     _speaker = ""
     """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call. A result directly after this step is the text that the agent received instead
-    of a result.
+    """The step of the last refused call. A result that directly follows this step is the text that the agent received
+    instead of a real result.
     """
     _is_held = False
     """Whether all events until `finish_turn` belong to one turn."""
@@ -108,7 +108,7 @@ class Conversation:
         self._context = dict(given)
         self._vouched: dict[str, Any] = {}
         """The host's context for the next calls."""
-        self._asked_about = set[str]()  # names of tools
+        self._asked_about = set[str]()  # tool names
         self._undecided: list[Call] = []
         """Calls of the last message on which the host may still request a decision."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
@@ -133,7 +133,7 @@ class Conversation:
         self.assume_executed()
         self._begin("user", time)
         if self.running():
-            # Inside a running call, another agent may appear as the user.
+            # Inside a running call, a message from the user may really come from another agent.
             self._script.leave_out("user")
         else:
             self._script.hear(text, whole=whole)
@@ -230,10 +230,10 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """Refuse the last judged call. The call counts as attempted and changes nothing.
+        """Refuse the most recently judged call. The call counts as attempted and changes nothing.
 
-        The text that the agent receives instead can follow as its `result`. `card` is the card for the user. `shown`
-        lists look-ups that were made for this call and shown to the agent.
+        The text that the agent receives instead can be reported afterwards with `result`. `card` is the card for the
+        user. `shown` lists look-ups that were made for this call and shown to the agent.
         """
         if self._judged is None:
             raise UsageError("no judged call can still be refused", hint="refuse it right after `call(...)`")
@@ -242,8 +242,8 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call, because the agent has requested it again. It stays unknown whether the call ran after
-        the first request.
+        """Abandon a waiting call because the agent has requested it again. Whether the first request ran remains
+        unknown.
         """
         self._take()
         call = self._script.open.pop(step)
@@ -291,7 +291,7 @@ class Conversation:
         self._is_held, self._speaker = False, "tool"
 
     def resume_turn(self) -> None:
-        """Add the next call to the agent's previous turn, despite the tool results in between."""
+        """Add the next call to the agent's previous turn, although tool results came in between."""
         if self._speaker == "tool":
             self._speaker = "agent"
 
@@ -301,7 +301,6 @@ class Conversation:
         self._speaker = ""
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
-        """Start a new turn if the speaker changes, or if `anew` is set."""
         self._take()
         if self._refused is not None:
             self._script.close(self._refused)
@@ -322,7 +321,7 @@ class Conversation:
         listed = list(messages)
         known = self._told_before.known(listed)
         if known.is_history:
-            # The history contains their results.
+            # The history already contains their results.
             self._undecided = []
         self.assume_executed()
         if not known.is_sure:
@@ -352,7 +351,7 @@ class Conversation:
         id: str = "",
         time: float | None = None,
     ) -> Judgement:
-        """Judge a call that follows the given messages or is part of the last one.
+        """Judge a call that is part of the last message or follows it.
 
         A call in the last message belongs to that message's turn and does not see the results of the other calls. If
         the message contains the same call more than once, `id` selects one of them; the default is the last.
@@ -368,7 +367,7 @@ class Conversation:
         return self._judge(tool, given, fault, "", time)
 
     def _read(self, listed: list[Any], known: KnownMessages) -> None:
-        """Add the new messages to the transcript, without claims that only a host may make."""
+        """Add the new messages to the transcript, after removing claims that only a host may make."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
         messages = listed[known.messages :]
@@ -386,12 +385,12 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
-        # The host would have requested a decision on a new call of such a tool.
+        # If a call of such a tool were new, the host would have requested a decision on it.
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call of the last message to its turn. A call that is not in that message implies that the message's
-        calls were made.
+        """Add a call of the last message to its turn. If the call is not in that message, the calls of that message
+        must have been made already.
         """
 
         def is_meant(call: Call) -> bool:
@@ -420,7 +419,7 @@ class Conversation:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The values vouched for by the host."""
+        """The values that the host vouches for."""
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
@@ -447,7 +446,6 @@ class Conversation:
             self._vouched.update(news)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Hand over to another principal, dropping context, words and results that belong to the previous one."""
         warn_of_unknown(self.pack, context)
         self.assume_executed()
         self._begin("user", None, anew=True)
@@ -490,7 +488,6 @@ class Conversation:
         self._taken = end + 1
 
     def _take(self) -> None:
-        """Pass new events to the session. If the judged call is among them, it counts as made."""
         events = self._script.events
         new = len(events) - self._taken
         if new == 1:
@@ -508,7 +505,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """The agent's calls, by step, that were allowed, have no result and were not interrupted."""
+        """Return the agent's calls that were allowed, have no result and were not interrupted, by step."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}
@@ -523,14 +520,16 @@ class Conversation:
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page, if a call without a result may write through an element of
-        that page. Otherwise return an empty string.
+        """Return the name of the tool that shows the page if a call without a result may write through an element of
+        that page, otherwise an empty string.
         """
         acting, step = self.session.acting, self._step_of(id)
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether a call without a result would still have the judged effect on the page in this snapshot."""
+        """Whether a call without a result would have the effect it was judged for if the page looked as it does in this
+        snapshot.
+        """
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
 
@@ -575,7 +574,7 @@ class Conversation:
         return judgement, session
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far, in the form that log readers return."""
+        """Return the conversation so far, in the form that log readers return."""
         return Trajectory(self.id, self.events, agent)
 
     def __enter__(self) -> Self:
@@ -603,7 +602,7 @@ class Mutation(Struct, frozen=True):
 
     @property
     def is_spoken(self) -> bool:
-        """Whether the change contains words from the principal or to the principal."""
+        """Whether the change contains a message from or to the principal."""
         return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
@@ -626,7 +625,6 @@ class AskedCall(Struct, frozen=True):
     """The step of an earlier request for the same call, on which a new decision is requested now."""
 
     def judge(self, conversation: Conversation) -> Judgement:
-        """Judge the call now."""
         if self.given_up is not None:
             conversation.give_up(self.given_up)
         if self.messages is not None:

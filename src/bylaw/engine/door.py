@@ -25,8 +25,8 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""Maximum nesting of lists and objects. Python's own limit depends on the call stack, so one part of a program might be
-unable to read JSON that another part wrote.
+"""The maximum nesting of lists and objects. Python's own limit depends on the call stack, so one part of a program
+might be unable to read JSON that another part wrote.
 """
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """Matches a bracket or a whole string. Matching whole strings skips the brackets inside them."""
@@ -44,21 +44,20 @@ def writable(text: str) -> str:
 
 
 def text(given: Any, what: str) -> str:
-    """Check that the value is text, and make it encodable."""
+    """Check that the value is a string, and make it encodable."""
     if not isinstance(given, str):
         raise UsageError(f"{what} must be a string, not `{type(given).__name__}`")
     return writable(given)
 
 
 def tool_name(given: Any) -> str:
-    """Check the name of a tool."""
     if given == "":
         raise UsageError("the tool name is empty", hint="use the name in the tool catalogue")
     return text(given, "the tool name")
 
 
 def seconds(given: Any) -> float:
-    """Check a time in seconds since 1970."""
+    """Check a time given in seconds since 1970."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise UsageError(
             f"a time must be in seconds since 1970, not `{type(given).__name__}`", hint="use `time.time()`"
@@ -69,7 +68,7 @@ def seconds(given: Any) -> float:
 
 
 def position(given: Any) -> int:
-    """Check a value that counts messages in a conversation."""
+    """Check a number of messages in a conversation."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise UsageError("`after` must be the number of messages that the user had seen", hint="use `session.position`")
     return given
@@ -102,7 +101,7 @@ def calls(given: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
-    """Raise an error if one of these ids belongs to a call that is still waiting for its result."""
+    """Raise an error if a call with one of these ids is still waiting for its result."""
     open_ids = {call.id for call in waiting if call.id}
     if taken := next((id for id in ids if id in open_ids), ""):
         raise UsageError(f"call `{taken}` is still waiting for its result", hint="give each call its own id")
@@ -118,8 +117,8 @@ def messages(given: Any) -> list[Any]:
 
 
 def postures(given: Any, pack: Pack) -> Postures:
-    """Check postures, which are given as a `Postures` object or as a mapping like `shield:` in pack.yaml, with the
-    names used in the pack.
+    """Check postures. They may be a `Postures` object or a mapping like `shield:` in pack.yaml, with the names that the
+    pack uses.
     """
     try:
         found = given if isinstance(given, Postures) else convert(given, Postures)
@@ -152,7 +151,6 @@ def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
 
 
 def context(given: Any) -> Mapping[str, Any] | None:
-    """Check a host's context and return it by name."""
     if given is not None and not isinstance(given, Mapping):
         hint = 'pass names with values, such as `{"signed_in_as": "C1"}`'
         raise UsageError(f"the context must be a mapping, not `{type(given).__name__}`", hint=hint)
@@ -218,28 +216,26 @@ def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
 
 
 def is_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two conversations have the same principal."""
     return goes_on(one, other) and goes_on(other, one)
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Compare two values. Unlike `==`, distinguish the customer `1` from `True`."""
+    """Compare two values. Unlike `==`, this distinguishes the customer `1` from `True`."""
     return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A deep copy of the context."""
     if not context:
         return {}
     try:
         return deepcopy(dict(context))
     except Exception:
-        # If the object cannot be copied, keep the host's own object. The names in the context are fixed now.
+        # If the object cannot be copied, keep the host's own object. New names can no longer be added to the context.
         return dict(context)
 
 
 def warn_of_model(pack: Pack) -> None:
-    """If a pack from before 0.2 lets a model consent for the user, warn once that this is no longer possible."""
+    """Warn once if a pack from before 0.2 lets a model consent for the user. This is no longer possible."""
     silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
     if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
         _told.add((pack.digest, "model"))

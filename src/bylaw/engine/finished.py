@@ -1,4 +1,6 @@
-"""Judges a finished conversation under a pack: returns verdicts on its calls and the rules it broke. Reads no files."""
+"""Judges a finished conversation under a pack. Returns verdicts on the calls and the rules that were broken. Reads no
+files.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +18,10 @@ from bylaw.trace.event import Call, Event, Trajectory
 
 
 class Verdicts(Struct, frozen=True):
-    """The verdicts of a pack on one conversation."""
-
     calls: tuple[CallVerdict, ...]
     """The agent's calls that change something, or may change something, in order."""
     findings: tuple[RuleFinding, ...]
-    """The broken rules. Each rule is listed at most once per turn."""
+    """The broken rules, each listed at most once per turn."""
 
 
 def verdicts(
@@ -44,17 +44,14 @@ def verdicts(
 
 
 def judged_steps(pack: Pack, events: Sequence[Event]) -> list[int]:
-    """The steps of the calls that get a verdict."""
+    """Return the steps of the calls that get a verdict."""
     return [step for step, event in enumerate(events) if isinstance(event, Call) and is_judged(pack, event)]
 
 
 def is_listed(pack: Pack, made: CallRecord) -> bool:
-    """Whether a judged call or action gets its own verdict."""
     return made.tool is None or made.tool.effect == "write" or made.call.tool in pack.by_tool
 
 
 def is_judged(pack: Pack, call: Call) -> bool:
-    """Whether a call gets a verdict, which is the case if it may change something or if a guard is bound to its
-    tool.
-    """
+    """Whether a call gets a verdict: it may change something, or its tool has a guard."""
     return call.tool in pack.by_tool or pack.schema.may_write(call.tool)

@@ -1,8 +1,8 @@
-"""Handovers: a conversation continues with another principal, if the pack allows it (`handover`).
+"""Handovers: if the pack allows it (`handover`), a conversation continues with another principal.
 
-Look-ups and actions carry over. Messages, cards, answers, approvals and facts about the previous principal do not carry
-over. Each rule applies to the whole conversation and also to the part after the handover, so the new principal must
-repeat required first steps.
+Look-ups and actions carry over. Messages, cards, answers, approvals and facts about the previous principal do not. Each
+rule applies to the whole conversation and also to the part after the handover, so the new principal must repeat
+required first steps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,6 @@ class Former(Struct, frozen=True):
     end: int
     """The step after the last event of the part."""
     ledger: Ledger
-    """The ledger of the part. The ledger stays in use, because later results may belong to calls of this part."""
     context: Mapping[str, Any]
 
 
@@ -52,7 +51,7 @@ def _silenced(event: Event, personal: set[str]) -> Event:
 
 
 class HandedConduct:
-    """Rules after a handover. Each applies to the whole conversation and to the part after the handover."""
+    """Rules after a handover. Each rule applies to the whole conversation and again to the part after the handover."""
 
     def __init__(self, whole: Conduct, since: Conduct) -> None:
         self._whole = whole
@@ -66,7 +65,7 @@ class HandedConduct:
 
     @property
     def acts(self) -> list[tuple[Act, dict[str, bool | None]]] | None:
-        """All acts so far with the values of all predicates, if requested."""
+        """The same as `Conduct.acts`, for the whole conversation."""
         return self._whole.acts
 
     @acts.setter
@@ -91,18 +90,16 @@ class HandedConduct:
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the combined assessment of a planned call, which is the worse of the two assessments."""
+        """Return the worse of two assessments of a planned call: over the whole conversation and since the handover."""
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)
 
     def finish(self) -> list[ActFindings]:
-        """End the conversation."""
         return _together(self._whole.finish(), self._since.finish())
 
 
 def _together(whole: Sequence[ActFindings], since: Sequence[ActFindings]) -> list[ActFindings]:
-    """The findings of both sets of rules, without duplicates."""
     found = {each.step: each for each in whole}
     for each in since:
         known = found.get(each.step, ActFindings(each.step, each.turn))

@@ -1,4 +1,6 @@
-"""The evidence half of a judgement: what the guards return for the facts that the agent had seen before its turn."""
+"""The evidence half of a judgement: what the guards return when they see only what the agent had seen before
+its turn.
+"""
 
 import traceback
 from collections.abc import Iterable, Sequence
@@ -25,14 +27,14 @@ actions.
 
 
 class SeenSource(FactSource, Protocol):
-    """The facts the agent had seen, with the time of each."""
+    """The facts that the agent had seen, with the time of each."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have asked for, or None if guards have also asked for something else."""
+        """Return the facts that guards have asked for, or None if guards have asked for anything else as well."""
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """The facts that guards have asked for, with the answers."""
+        """Yield the facts that guards have asked for, with the answers."""
         ...
 
     def objections(self) -> Sequence[str]:
@@ -42,12 +44,12 @@ class SeenSource(FactSource, Protocol):
     def origins(self) -> Sequence[ArgumentOrigin]: ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """Return the sighting from which `read` takes its value."""
+        """Return the sighting that provides the value that `read` returns."""
         ...
 
 
 class SeenTogether:
-    """The facts the agent had seen before a call with several actions."""
+    """The facts that the agent had seen before a call with several actions."""
 
     def __init__(self, each: Sequence[SeenSource]) -> None:
         self._each = each
@@ -55,12 +57,12 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have asked for, or None if guards have also asked for something else."""
+        """Return the facts that guards have asked for, or None if guards have asked for anything else as well."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """The facts that guards have asked for, with the answers."""
+        """Yield the facts that guards have asked for, with the answers."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
@@ -68,12 +70,14 @@ class SeenTogether:
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """The origin of each argument of the actions."""
+        """Return the origin of each argument of the actions."""
         return [origin for each in self._each for origin in each.origins()]
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """The results of one guard on the facts seen, one for each completion of the user facts."""
+    """The results of one guard on the facts seen. There is one result for each way to complete the facts that only the
+    user knows.
+    """
 
     policy: Policy
     guard: Guard
@@ -81,7 +85,9 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The result that all completions share: `undetermined` if they differ, `failed` if a completion failed."""
+        """The result that all completions share. `undetermined` if the completions differ, `failed` if one of them
+        failed.
+        """
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -100,19 +106,17 @@ class Judgement(Struct, frozen=True):
     fault: str = ""
     """Why no guard could run, for example because the tool is unknown or arguments are missing."""
     rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call breaks."""
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that the call may break, depending on unknown values."""
     asked: Call | None = None
-    """The call of a generic tool, if `made` is one of its actions."""
+    """The original call of a generic tool, if `made` is one of its actions."""
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
     """For one of several actions: the combined assessment by the rules, assuming that the preceding actions ran."""
     otherwise: Otherwise = ""
-    """The decision on a call without a declared action."""
     look_up: str = ""
-    """The tool to call first, if the result of that tool would show what this call does."""
+    """The tool to call first if its result would show what this call does."""
 
     @property
     def call(self) -> Call:
@@ -130,7 +134,7 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The most severe outcome of all guards and rules. A broken rule denies the call. An undecided rule leaves it
+        """The most severe outcome of all guards and rules. A broken rule denies the call; an undecided rule leaves it
         undetermined.
         """
         if self.parts:
@@ -165,16 +169,15 @@ class Fault(Struct, frozen=True):
     error: str
     message: str
     trace: str
-    """The location of the error, without the message, because the message may contain values from the conversation."""
+    """The location of the error. The message is left out because it may contain values from the conversation."""
 
     @property
     def because(self) -> str:
-        """The reason reported for the call."""
         return f"an internal error in Bylaw ({self.error}), not in the agent or the guard; see faults.jsonl"
 
 
 def fault_of(error: Exception, step: int) -> Fault:
-    """Return the record of an error. For locations in Bylaw's code, the record contains only the file name."""
+    """Return the record of an error. If the error arose in Bylaw's own code, only the file name is recorded."""
     frames = traceback.extract_tb(error.__traceback__)
     told = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
     return Fault(step, type(error).__name__, str(error)[:500], "\n".join(told))

@@ -1,9 +1,9 @@
-"""Applies limits that span conversations to recorded conversations, and reports the calls that exceeded a limit and the
-calls that cannot be decided.
+"""Applies limits that span several recorded conversations. Reports which calls exceeded a limit and which cannot be
+decided.
 
-A live shield counts a call when it writes its decision on the call. This module collects all calls first and compares
-each call with the calls that the log dates earlier. Only calls that certainly ran count against other calls. A call is
-undecided if it exceeds the limit only together with calls whose time, person or outcome is unknown.
+A live shield counts a call when it records its decision on the call. This module collects all calls first and then
+compares each call with the calls that have earlier timestamps. Only calls that certainly ran count against other calls.
+A call is undecided if it exceeds the limit only when calls with an unknown time, person or outcome are also counted.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
-"""Replaces the hash if all persons share a limit."""
+"""Used in place of the hash if everyone shares one limit."""
 
 
 class LimitedCall(Struct, frozen=True, array_like=True):
@@ -27,23 +27,22 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 
     limit: str
     whose: str | None
-    """Hash of the person for whom the call counts, or None if the person is unknown."""
+    """Hash of the person whose limit the call counts towards, or None if the person is unknown."""
     time: float | None
     is_sure: bool
-    """Whether the call certainly ran."""
     is_approved: bool
     """Whether a person approved it."""
     file: str
     position: int
     step: int
     takes_place: bool = True
-    """False if the call was certainly refused. A refused call counts against no other call."""
+    """False if the call was certainly refused. A refused call does not count against other calls."""
     mark: str = ""
-    """Hash that identifies the call if logs repeat it, for example if every line contains the whole history. Empty if
-    the call cannot be distinguished from other calls.
+    """Hash that identifies the call if it appears in several logs, for example because every line contains the whole
+    history. Empty if the call cannot be distinguished from other calls.
     """
     perhaps: str = ""
-    """Hash shared by all persons whom a tool may treat as the same person. Empty if it equals `whose`."""
+    """Hash shared by all persons that a tool may treat as the same person. Empty if it equals `whose`."""
     tool: str = ""
     agent: str = ""
     verdicts: tuple[str, ...] = ()
@@ -53,15 +52,15 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 
     @property
     def kin(self) -> str | None:
-        """The key shared by calls that may be for the same person."""
+        """The key shared by calls that may concern the same person."""
         return self.perhaps or self.whose
 
 
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """Yield the calls of a conversation that count towards the pack's limits. With `attempted`, include calls that were
-    only attempted.
+    """Yield the calls of a conversation that count towards the pack's limits. With `attempted`, also yield calls that
+    were only attempted.
     """
     if not pack.book.limits:
         return
@@ -86,7 +85,7 @@ def limited_calls(
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # If the record of a call is truncated or redacted, the person is unknown.
+                # If the recorded call is truncated or redacted, the person is unknown.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -98,7 +97,6 @@ def limited_calls(
 
 
 def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Yield each event with its step. The actions of a generic-tool call replace the call."""
     if pack.schema.actions is None:
         yield from enumerate(events)
         return
@@ -115,12 +113,11 @@ def _mark(conversation: str, call: Call) -> str:
 
 
 def _hash(told: str, key: bytes | None) -> str:
-    """A hash that links a person's calls, or the records of one call, without storing the name."""
+    """Return a hash that links a person's calls, or the records of one call, without storing the name."""
     return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
 def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """The calls that certainly exceeded a limit."""
     return [over for limit, made in by_limit(packs, calls) for over in over_and_open(limit, made)[0]]
 
 
@@ -130,7 +127,7 @@ def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tu
     for call in calls:
         told = found[call.limit]
         which = call.mark or (call.file, call.position, call.step)
-        # Keep the most complete record: one that says the call certainly ran or, if there is none, the last record.
+        # Keep the most complete record: one that shows that the call certainly ran or, failing that, the last one.
         told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
@@ -165,14 +162,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # A call without a time is itself in this count.
+        # A call without a time is included in this count.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """The times of calls by person. If certainty is not needed, a call is listed for each person it may be for."""
+    """Call times by person. If certainty is not needed, a call is listed for each person it may concern."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure

@@ -1,5 +1,5 @@
-"""Evaluates the rule predicates that an act alone does not determine. The values come from the facts seen, a guard or a
-witness. If code cannot determine a value, a given answerer is asked.
+"""Evaluates the rule predicates that an act alone does not determine. Values come from the facts seen, a guard or a
+witness. If code cannot determine a value, an answerer is asked.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from bylaw.trace.recorded_value import utc
 
 
 class AnswerQuote(Struct, frozen=True):
-    """Words from the conversation that support an answer."""
+    """A quote from the conversation that supports an answer."""
 
     step: int
     text: str
@@ -32,8 +32,8 @@ class AnswerQuote(Struct, frozen=True):
 
 @runtime_checkable
 class TellsUnanswered(Protocol):
-    """An answerer that reports which questions got no answer, so that missing answers do not look like
-    a clean result.
+    """An answerer that reports which questions it could not answer, so that a missing answer does not look like a clean
+    result.
     """
 
     def unanswered(self) -> list[str]:
@@ -49,16 +49,17 @@ class Answered(Struct, frozen=True, omit_defaults=True):
     step: int
     value: bool | str | None
     queries: int = 0
-    """Number of model queries."""
     quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
 
 UNSAID = "not stated"
-"""The answer that the user has said nothing of a fact. Only a nullable fact has this answer, and is None then."""
+"""The answer if the user has said nothing about a fact. Only nullable facts can have this answer; their value is then
+None.
+"""
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Determines whether a predicate is true at an act, if code cannot. Backed by a model or a person."""
+"""Determines whether a predicate is true at an act if code cannot. Implemented by a model or a person."""
 
 
 @runtime_checkable
@@ -72,8 +73,6 @@ class SettlesConsent(Protocol):
 
 @runtime_checkable
 class ReadsStatements(Protocol):
-    """An answerer that can read what the user stated."""
-
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
         """Return the values of facts that only the user knows, as stated before the act."""
         ...
@@ -88,12 +87,12 @@ class PredicateValues:
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     at = 0
-    """The position of the rules among the announced events."""
+    """The position of the rules in the announced events."""
     _coming: Sequence[Event] = ()
     """The announced events, the step of the first one, and the number of events that the ledger has processed."""
     _first = _taken = 0
     _made: CallRecord | None = None
-    """The record of the ledger's next event, if it is a judged call."""
+    """The record of the ledger's next event, if that event is a judged call."""
 
     def __init__(
         self,
@@ -130,12 +129,12 @@ class PredicateValues:
         """Announce events. The rules process them first. The ledger and the witnesses process them when needed, or at
         the end.
 
-        `made` is the record of the first event, if it is a judged call.
+        `made` is the record of the first event, if that event is a judged call.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
     def finish(self) -> None:
-        """Process the announced events in the ledger and the witnesses, after the rules have processed them."""
+        """Pass the announced events to the ledger and the witnesses, after the rules have processed them."""
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
@@ -145,7 +144,6 @@ class PredicateValues:
             witness.observe(step, event)
 
     def _take_in(self, until: int) -> None:
-        """Pass the announced events before this position to the ledger and the witnesses."""
         start = self._taken
         if start < until:
             step = self._first + start
@@ -157,7 +155,6 @@ class PredicateValues:
             self._taken, self._made = until, None
 
     def _come_to(self, place: int) -> None:
-        """Advance to an announced event. If the event is a call, it becomes the current call."""
         self._take_in(place)
         call = self._coming[place]
         if isinstance(call, Call):
@@ -185,15 +182,15 @@ class PredicateValues:
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether an answer to this predicate counts. In a live session, only the user can consent, unless the pack
-        declares otherwise.
+        """Whether an answer to this predicate counts. In a live session, only the user can give consent, unless the
+        pack declares otherwise.
         """
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
-        """The answerer's value of a predicate, cached."""
+        """Return the answerer's value for a predicate. Cached."""
         assert self._answer is not None
         question = self.question(predicate, act) if predicate.way == "consented" else None
         if question is not None and self._consented is not None:
@@ -211,7 +208,9 @@ class PredicateValues:
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return what a model reads that the user stated before a call; UNSEEN if it is unclear. Cached."""
+        """Return the value that a model reads from the user's statements before a call, or UNSEEN if it is unclear.
+        Cached.
+        """
         assert self._reads is not None
         at = name, record.step
         found = self.answered.get(at)
@@ -226,7 +225,6 @@ class PredicateValues:
         return UNSEEN if found.value is None else found.value
 
     def _unread(self, record: CallRecord) -> dict[str, Field]:
-        """Return the facts that the call's guards mention, that only the user knows, and that code cannot read."""
         guards = self._pack.by_tool.get(record.call.tool, ())
         mentioned = frozenset[str]().union(*(guard.attributes for _, guard in guards))
         testimony = Testimony(self._ledger, record, self._context)
@@ -253,7 +251,7 @@ class PredicateValues:
 
     @property
     def card_lifetime(self) -> float:
-        """The lifetime of a card in seconds, which is the shortest lifetime in the pack."""
+        """The lifetime of a card in seconds: the shortest lifetime in the pack."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
@@ -285,7 +283,7 @@ class PredicateValues:
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
-        """Explain the value of a predicate at an act, if a witness knows more than the value."""
+        """Explain the value of a predicate at an act, if a witness can add something to the value."""
         said = self.answered.get((predicate.name, act.step))
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}
@@ -313,7 +311,6 @@ class PredicateValues:
         return _denies(self._completions(predicate, act))
 
     def _completions(self, predicate: Predicate, act: Act) -> Sequence[Completion]:
-        """The completions of a predicate's code or guard. Empty if neither can run."""
         record = self._record(act)
         call = record.call
         now = self._pack.now or utc(call.time)

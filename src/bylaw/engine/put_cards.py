@@ -30,16 +30,15 @@ class PutCards:
         self.begin_anew(0)
 
     def begin_anew(self, step: int) -> None:
-        """Ignore all earlier cards, because another principal continues from this step."""
+        """Ignore all earlier cards because another principal continues from this step."""
         self._begin = self._read_until = step
-        """The first event that counts, and the number of events read."""
+        """The first step that counts, and the step up to which events have been read."""
         self._shown: dict[str, list[tuple[int, Call, Card]]] = {}
-        """By call digest: the steps at which cards were shown, each with the refused call and the card."""
+        """The cards shown for each call digest: the step, the refused call and the card."""
         self._presses: list[tuple[int, Confirmation]] = []
         """The answers reported by the host, with their steps."""
 
     def _read(self, before: int) -> None:
-        """Read the cards and answers before a step."""
         events = self._script.events
         for step in range(self._read_until, before):
             event = self._session.put_event(step, events[step])
@@ -64,7 +63,6 @@ class PutCards:
 
     @property
     def lifetime(self) -> float:
-        """Lifetime of a card in seconds."""
         return self._session.values.card_lifetime
 
     def failures(self, digest: str, before: int) -> int:
@@ -82,7 +80,7 @@ class PutCards:
         )
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """The card last shown for this digest before a step, if that card was neither answered nor used.
+        """Return the card last shown for this digest before a step, if it was neither answered nor used.
 
         Any other message from the user invalidates a card, so that a late click cannot answer it.
         """
@@ -98,8 +96,8 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a card for the same call in another spelling or with other facts, and has not
-        written since. The user is not asked again while that card is valid. An approval never covers another spelling.
+        """Whether the user declined a card for the same call with another spelling or other facts, and has not written
+        since. The user is not asked again while that card is valid. An approval never covers another spelling.
         """
         self._read(made.step)
         if not self._presses:
@@ -145,14 +143,12 @@ class PutCards:
         return True
 
     def _ran_otherwise(self, card: Card) -> bool:
-        """Whether another spelling of the card's call has run since."""
         self._read(len(self._script.events))
         (first, shown, _), terms = self._shown[card.digest][0], self._session.values.shown_terms
         others = (call for _, call in self._made_since(first, shown) if not _is_same(call, shown))
         return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
-        """Raise an error if an approval may be older than the user's last message."""
         events, again = self._script.events, "let the agent make its call again and show the user the new card"
         if time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
@@ -167,17 +163,15 @@ class PutCards:
             raise UsageError(f"{name} does not count: {fault}", hint=again if "said no" in fault else hint)
 
     def _is_given_back(self, step: int) -> bool:
-        """Whether the call that used a card failed, so that the approval became valid again."""
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
     def _is_spoken_after(self, time: float) -> bool:
-        """Whether the user has written after giving an answer that is reported late."""
+        """Whether the user wrote another message after giving an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 
     def _made_since(self, shown: int, refused: Call, before: int | None = None) -> Iterator[tuple[int, Call]]:
-        """Yield the calls of the refused call's tool that were made after the card was shown and before a step."""
         writes = self._session.ledger.writes
         for write in writes[bisect_right(writes, shown, key=attrgetter("step")) :]:
             if before is not None and write.step >= before:

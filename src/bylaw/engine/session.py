@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["snapshot", "hindsight", "none"]
 OBSERVING = 20
-"""Cost of processing one event, in steps."""
+"""The cost of processing one event, in steps."""
 JUDGING = 300
 """The cost of judging one call without its guards, in steps."""
 BESIDE = 60
@@ -47,8 +47,6 @@ BESIDE = 60
 
 
 class Ahead(Struct, frozen=True):
-    """The state of the rules if a judged call is made."""
-
     call: Call
     conduct: Conduct | HandedConduct
     said: list[ActFindings]
@@ -58,13 +56,12 @@ class Session:
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
-    """The state of the rules if the last judged call is made."""
+    """The state of the rules if the most recently judged call is made."""
     _disbelieved: Call | None = None
-    """The last judged call, if its result claims that the call was refused although it was not."""
+    """The most recently judged call, if its result claims a refusal that did not occur."""
     requests: Requests | None = None
-    """The allowance of the user's words, if the pack uses requests."""
+    """What the user's words allow, if the pack uses requests."""
     acting: "Acting | None" = None
-    """The actions of generic-tool calls, if the pack declares any."""
 
     def __init__(
         self,
@@ -111,7 +108,6 @@ class Session:
         self._said: list[ActFindings] = []
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
-        """Start without history for the given principal."""
         pack, self._context = self.pack, context
         self.ledger = Ledger(pack.schema, context)
         if pack.reads_requests:
@@ -127,11 +123,11 @@ class Session:
     def observe(self, event: Event) -> None:
         """Process the next event.
 
-        Single events come from a live agent. Their results and user messages are parsed immediately, at a time when no
-        call is waiting for a decision.
+        Single events come from a live agent. Results and user messages are parsed now, while no call is waiting for a
+        decision.
         """
         self.observe_all((event,))
-        # If parsing fails here, the error is raised again and reported when a guard or rule needs the result.
+        # If parsing fails here, the error is raised again, and reported, when a guard or rule needs the result.
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
@@ -164,7 +160,7 @@ class Session:
                 self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
-        """Process a whole conversation. The agent's calls at these steps are judged when they are reached."""
+        """Process a whole conversation. Judge the agent's calls at these steps as they are reached."""
         observed = 0
         for step in steps:
             call = events[step]
@@ -175,12 +171,11 @@ class Session:
         self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
-        """From the next call on, apply the context that the host vouches for."""
+        """Apply the context that the host vouches for, starting with the next call."""
         self._context.update(context)
         self.ledger.vouch(self._context)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Hand over to another principal, who inherits the look-ups but not the messages."""
         former, waits = self.ledger, self.values.waits
         self._former.append(Former(self._step, former, self._context))
         granted = self.requests.granted if self.requests is not None else ()
@@ -203,7 +198,6 @@ class Session:
         return [*self.ledger.events[:end], *events[end:]]
 
     def _part(self, step: int) -> tuple[Ledger, Mapping[str, Any]]:
-        """Return the ledger and context of the part of the conversation that contains a step."""
         found = next((each for each in self._former if step < each.end), None)
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
@@ -254,7 +248,7 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """The answers to predicates that code could not settle, in the order of the questions."""
+        """Answers to predicates that code could not settle, in the order of the questions."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
@@ -310,7 +304,6 @@ class Session:
         return judgement
 
     def _keep(self, judgements: Iterable[Judgement]) -> None:
-        """Replace the findings about the next call."""
         while self._judged and self._judged[-1].made.step == self._step:
             self._judged.pop()
         self._judged += judgements
@@ -334,11 +327,9 @@ class Session:
         return Judgement(made, seen, now, evidence, fault, broken, open)
 
     def _start_of(self, event: Event) -> int:
-        """The first step of the turn that a planned call belongs to."""
         return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
 
     def _judge_acts(self, acted: "ActedCall") -> Judgement:
-        """Judge each action of a call as if the preceding actions had already been made."""
         call, performed, plain = acted.call, acted.performed, acted.plain
         if performed.unresolved or not acted.actions:
             judged = [self._judge(plain)]
@@ -376,7 +367,6 @@ class Session:
         return whole
 
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
-        """Judge each action as if the preceding actions had already been made."""
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
         # Model answers are stored by step, and all of these actions share one step.
@@ -400,7 +390,6 @@ class Session:
         return judged
 
     def _take_acts(self, acted: "ActedCall") -> None:
-        """Process a call together with the actions that it performs."""
         step, call, acting = self._step, acted.call, self.acting
         assert acting is not None
         if call.context:
@@ -435,7 +424,6 @@ class Session:
         self.values.waits = waits
 
     def _hear_acts(self, events: Sequence[Event], acting: "Acting") -> None:
-        """Record the events before a handover as the new principal sees them."""
         for step, event in enumerate(events):
             made = acting.made.get(step)
             if made is None or not isinstance(event, Call):
@@ -447,7 +435,9 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """Return the event that a card shows. A generic-tool call with only one action is replaced by that action."""
+        """Return the event that a card shows. A generic-tool call that performs only one action is replaced by that
+        action.
+        """
         return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
@@ -475,10 +465,9 @@ class Session:
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """Return the rules about the shape of a turn that the last judged call breaks if the turn also contains
-        `others`.
+        """Return the turn-shape rules that the most recently judged call breaks if the turn also contains `others`.
 
-        Only live decisions use this method. Recorded calls are judged by the turn up to the call.
+        Only live decisions use this method. Recorded calls are judged using the turn up to the call.
         """
         if self._conduct is None or not others:
             return ()
@@ -503,7 +492,6 @@ class Session:
     def _ask_rules(
         self, made: CallRecord, evidence: tuple[PolicyEvidence, ...]
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Return the rules that the call breaks, and the rules that it may break."""
         if self._conduct is None:
             return (), ()
         self.values.record, self.values.evidence = made, evidence
@@ -523,9 +511,7 @@ class Session:
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Ask about the predicate that would change the answer most, then about the next one, until the rules are
-        decided.
-        """
+        """Ask about the predicate that would change the answer most, then the next, until the rules are decided."""
         conduct, predicates = self._conduct, self.pack.book.predicates
         act = conduct.act_of(made.step, made.call) if conduct is not None else None
         while open and conduct is not None and act is not None:
@@ -560,11 +546,11 @@ class Session:
 
     @property
     def judged_world(self) -> World | None:
-        """The world as last read for settling. Writes after the last judged call are not applied yet."""
+        """The world as last read for settling. Writes after the most recently judged call are not applied yet."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
-        """Return the verdicts on all calls judged so far, in order. Each write is applied to the world on the way."""
+        """Return the verdicts on all calls judged so far, in order. Settling applies each write to the world."""
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
@@ -574,7 +560,6 @@ class Session:
 
 
 def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
-    """Return the combined evidence for all actions of a call."""
     evidence = tuple(said for each in judged for said in each.evidence)
     rules = tuple(found for each in judged for found in each.rules)
     open = tuple(found for each in judged for found in each.open_rules)
@@ -589,5 +574,4 @@ def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:
-    """Whether a guard denies the call regardless of the unknown values."""
     return any({each.outcome for each in said.completions} == {"deny"} for said in evidence)

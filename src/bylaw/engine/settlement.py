@@ -28,7 +28,7 @@ from bylaw.trace.event import Approved
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""Status of a fact at a call: seen, missing, or looked up with a result that could not be read."""
+"""Whether a fact was seen at a call, missing, or looked up with a result that could not be read."""
 
 
 class MissingFact(Struct, frozen=True):
@@ -48,8 +48,6 @@ class MissingFact(Struct, frozen=True):
 
 
 class KnownFact(Struct, frozen=True):
-    """A system fact that the call needed and the agent had seen."""
-
     fact: Fact
     shown_at: int
     value: Any
@@ -65,7 +63,7 @@ class NeededFacts:
         self._seen = judgement.seen
         self._truth = truth
         self._so: dict[Fact, bool | None] = {}
-        """For each fact, whether its true value is the one that the agent saw. None if either value is unknown."""
+        """Whether a fact's true value is the one that the agent saw. None if either value is unknown."""
         self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
@@ -80,8 +78,8 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the truth adds nothing: each value that the guards read and the agent saw is either confirmed by the
-        truth or not known to it.
+        """Whether the truth adds nothing: it either confirms or does not know each value that the guards read and the
+        agent saw.
         """
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
@@ -105,7 +103,7 @@ class NeededFacts:
         return so
 
     def standing(self, fact: Fact) -> Standing:
-        """Return whether the agent had seen a fact or, if it had not, whether it had looked the fact up."""
+        """Return whether the agent had seen a fact or, if not, whether it had looked the fact up."""
         found = self._standing.get(fact)
         if found is None:
             found = "missing"
@@ -118,8 +116,8 @@ class NeededFacts:
         return found
 
     def asked(self, fact: Fact) -> str:
-        """Return the name of the tool that was called to look up a fact. Empty if the fact has no look-up of its
-        own.
+        """Return the name of the tool that was called to look up a fact. Empty if the fact has no look-up of
+        its own.
         """
         answered = self._ledger.answers.by_tool()
         ways = self._ledger.schema.ways[fact.entity, fact.field]
@@ -180,8 +178,8 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return the look-up to make. This is the entity's own look-up, unless that look-up has failed to show the
-        field and another look-up may show it.
+        """Return the look-up to make: the entity's own look-up, unless it has failed to show the field and another
+        look-up may show it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
@@ -193,7 +191,6 @@ class NeededFacts:
         return first
 
     def _value(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the true value, which is then compared with the user's claims."""
         if self._truth is None:
             return UNSEEN
         try:
@@ -220,7 +217,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 Part = Callable[[int], tuple[Ledger, Mapping[str, Any]]]
-"""Returns the ledger and context of the part of a conversation that contains a step."""
+"""Returns the ledger and context for the part of the conversation that contains a step."""
 
 
 class PolicyVerdict(Struct, frozen=True):
@@ -237,7 +234,7 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """False if the call alone determined the verdict. True if a fact led to a denial, or could have led to one."""
+    """Whether a fact denied the call or could have. False if the call alone determined the verdict."""
     is_plain: bool = False
     """Whether the call is permitted on the facts seen and there is nothing else to report."""
 
@@ -253,11 +250,10 @@ class CallVerdict(Struct, frozen=True):
     made: CallRecord
     strict: Verdict
     determined: Verdict
-    """The verdict of the guards under the determined criterion. It is computed like `strict` and `policies`."""
+    """The guards' verdict under the determined criterion. Computed in the same way as `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call broke."""
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that the call may have broken, depending on unknown values."""
     origins: tuple[ArgumentOrigin, ...] = ()
@@ -268,7 +264,7 @@ class Settling:
     """Settles the calls of one conversation against a world that changes with its writes."""
 
     world: World | None = None
-    """The world as last read. Writes after the last judged call are not applied yet."""
+    """The world as last read. Writes after the most recently judged call are not applied yet."""
 
     def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
         self._pack = pack
@@ -277,7 +273,6 @@ class Settling:
         self._unmoved: list[CallRecord] = []
 
     def moved(self) -> World | None:
-        """The world after the settled writes."""
         world, unmoved = self.world, self._unmoved
         if world is not None and unmoved:
             for made in unmoved:
@@ -373,19 +368,16 @@ def _or_compliant(verdict: Verdict) -> Verdict:
 
 
 class _Completed(Struct, frozen=True):
-    """One completion of the user facts, evaluated on the evidence and on the world."""
-
     evidence: Completion
     world: Half
     because: str
     missing: tuple[Fact, ...]
     unread: tuple[Fact, ...]
-    """Facts that the agent looked up, but whose results cannot be read."""
+    """Facts that the agent looked up but whose results cannot be read."""
     reads: tuple[Fact, ...]
     asked: tuple[Fact, ...]
 
     def is_clean(self) -> bool:
-        """Whether the facts seen permitted the call, no fact is missing, and the truth does not deny the call."""
         return (
             self.evidence.outcome == "permit"
             and self.world in ("permit", "undetermined")
@@ -406,13 +398,12 @@ class _CallCase:
         """Guards that are evaluated on the world share the answers of this inquiry."""
 
     def close(self) -> None:
-        """Clear the back-reference after all policies are settled, so that the reference cycle can be freed."""
+        """Break the reference cycle after all policies are settled, so that it can be freed."""
         if self._inquiry is not None:
             self._inquiry.close()
             self._inquiry = None
 
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
-        """Apply both criteria to every completion."""
         only = evidence.completions[0]
         if only.plain and only.outcome == "permit" and self._truth is not None and self._holds(only):
             # No user fact was needed, so there is only one completion.
@@ -451,7 +442,7 @@ class _CallCase:
         )
 
     def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
-        """Return the reason or, if it contains no words, the facts that were looked up but cannot be read."""
+        """Return the reason. If it contains no words, return the facts that were looked up but cannot be read."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
@@ -502,8 +493,8 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same path over the world, in which case the guard need not run again. This
-        is true if, for every value read, the world either confirms the value or does not know it.
+        """Whether the guard would take the same path over the world, so that it need not run again. This is true if the
+        world confirms each value read or does not know it.
         """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
@@ -517,9 +508,7 @@ class _CallCase:
         return self._inquiry.ask(guard, assume)
 
     def _is_whole(self, world: Completion) -> bool:
-        """Whether the world knew every fact on the path. If a fact is unknown, it is always the last one that was
-        read.
-        """
+        """Whether the world knew every fact on the path. If it did not know one, that fact was the last one read."""
         return not world.reads or self._inquiry is None or self._inquiry.knows(world.reads[-1])
 
 
@@ -555,5 +544,4 @@ def _reason(
 
 
 def _unique(parts: Sequence[tuple[Fact, ...]]) -> tuple[Fact, ...]:
-    """The facts of all parts in order, without duplicates."""
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain.from_iterable(parts)))

@@ -1,10 +1,10 @@
-"""Recognises repeated messages. Before each call, a host may resend the whole history, only the end of the history, or
-a summary of it. If a response was lost, a host may resend the same request.
+"""Recognises repeated messages. Before each call, a host may resend the whole history, only its end, or a summary. If a
+response was lost, a host may resend the same request.
 
 Each event counts once: a repeated approval is not a second approval, and a repeated look-up is not a fresh look-up.
 Histories may come back changed, with truncated or cleared results, new ids, redacted words, and with or without the
-refused calls. For this reason, the messages determine how much of a history is known, and the calls and results between
-known messages count as repeated.
+refused calls. The messages therefore determine how much of a history is known, and the calls and results between known
+messages count as repeated.
 """
 
 from bisect import bisect_right
@@ -29,8 +29,8 @@ class KnownMessages(NamedTuple):
     has_words: bool = False
     """Whether the words of the next message are known too, so that only its calls are new."""
     is_sure: bool = True
-    """Whether it is certain for every message that it is known or that it is new. If not, everything that depends on
-    words is undecided.
+    """Whether every message is certain to be either known or new. If not, everything that depends on words is
+    undecided.
     """
     is_history: bool = False
     """Whether the host repeated words that are already known."""
@@ -39,14 +39,12 @@ class KnownMessages(NamedTuple):
 
 
 class ToldBefore:
-    """Finds the part of a new list of messages that a conversation already knows."""
+    """Finds the part of a new message list that a conversation already knows."""
 
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
         self._words: list[Word] = []
-        """The words as the host reports them."""
         self._said = set[Word]()
-        """The same words as a set."""
         self._retells = False
         """Whether the host resends its history, rather than sending only new messages."""
         self._is_handed_over = False
@@ -67,12 +65,12 @@ class ToldBefore:
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
-            # These may be old words that arrive late, or new words that look the same. A denial among them must not get
-            # lost.
+            # These may be old words that arrive late, or new words that look the same. If they contain a denial, it
+            # must not get lost.
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
-            # If the host repeats this form, it is the same history.
+            # If the host sends this version again, it is recognised as the same history.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
         reached, has_moved = self._passed(told, start, is_history=count > 0)
@@ -91,7 +89,7 @@ class ToldBefore:
         )
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last result from `start` on whose call id and content are known, or -1."""
+        """Return the position of the last result, from `start` on, whose call id and content are known, or -1."""
         asked = {
             place: call
             for place in range(start, len(told))
@@ -112,8 +110,8 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """Return the position of the last waiting call that follows words from `start` on and is known by its id, or
-        -1.
+        """Return the position of the last waiting call that follows words, starting at `start`, and is known by its id,
+        or -1.
         """
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
@@ -130,12 +128,12 @@ class ToldBefore:
             if isinstance(event := told[place], Call) and (event.id, event.tool) in waiting
         )
         last = max(places, default=-1)
-        # Words from the turn of the call may be reported after the call.
+        # Messages from the same turn may be reported after the call.
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """Return the position up to which all calls and results since the last words are known. Also return whether one
-        of them was new when it was examined.
+        """Return the position up to which all calls and results since the last words are known, and whether one of them
+        was new when it was examined.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
@@ -157,7 +155,7 @@ class ToldBefore:
         return len(told), False
 
     def _look(self) -> None:
-        # A call may have been withdrawn since then.
+        # A call may have been withdrawn in the meantime.
         for step in range(min(self._looked, len(self._known)), len(self._known)):
             event = self._known[step]
             self._is_handed_over |= isinstance(event, Message) and event.handover is not None
@@ -175,8 +173,8 @@ def _has_made(calls: Mapping[int, Call]) -> bool:
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """Return the number of leading words that are known, whether these words are unchanged, and whether they include
-    the last known words.
+    """Return how many leading words are known, whether they are unchanged, and whether they include the last known
+    words.
     """
     if not words or not known:
         return 0, True, False
@@ -197,8 +195,8 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """Return the number of words up to the last known one, and the position of that word among the known words. Known
-    words must appear in the same order in both lists.
+    """Return the number of words up to the last known one, and its position among the known words. Known words must
+    appear in the same order in both lists.
     """
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
@@ -212,7 +210,7 @@ def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
 
 
 def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """The length of the longest prefix of `words` that is a suffix of `known`, in linear time."""
+    """Return the length of the longest prefix of `words` that is a suffix of `known`, in linear time."""
     borders, length = [0], 0
     for word in words[1:]:
         while length and word != words[length]:
@@ -247,7 +245,6 @@ def words_of(told: Sequence[Any]) -> list[Word]:
 
 
 def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
-    """The events in these messages, and the end position of each message."""
     script, ends = Transcript(), list[int]()
     for message in messages:
         follow_messages([message], script)
@@ -274,8 +271,8 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls have the same id. In a history, ids may change, so calls are compared by position. A call
-    decided without an id may be reported with an id.
+    """Whether two calls are the same, by id. In a history, ids may change, so calls are compared by position. A call
+    decided without an id may be reported with one.
     """
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

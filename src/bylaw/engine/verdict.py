@@ -1,4 +1,4 @@
-"""The verdict table, which combines what was seen and what is true into a verdict. Contains only pure functions."""
+"""Combines what was seen and what is true into a verdict, using a table. Contains only pure functions."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -30,8 +30,8 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """One completion of the user facts, with the guard's results on the evidence and on the world. Also records whether
-    a system fact is missing.
+    """One completion of the facts that only the user knows: the guard's results on the evidence and on the world, and
+    whether a system fact is missing.
     """
 
     evidence: Half
@@ -49,9 +49,9 @@ class CriterionVerdict(Struct, frozen=True):
 
 
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
-    """Return the verdict over all completions of the user facts.
+    """Return the verdict over all completions of the facts that only the user knows.
 
-    Some facts only the host knows, such as the time or the signed-in user. If the verdict depends on such a fact, the
+    Only the host knows some facts, such as the time or the signed-in user. If the verdict depends on such a fact, the
     call does not count as lucky.
     """
     if len(cells) == 1:
@@ -61,9 +61,7 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionV
 
 @cache
 def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
-    """Nearly every call has only one completion. There are few possible results for one completion, so they are
-    cached.
-    """
+    """Nearly every call has one completion, and few results are possible for it, so they are cached."""
     return _rule([Cell(evidence, world, missing)])
 
 
@@ -97,7 +95,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict(cell: Cell) -> Verdict:
     if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
-        # No look-up would have helped, because the outcome depends on a limit or on something that only the user knows.
+        # No look-up would have helped. The outcome depends on a limit or on something that only the user knows.
         return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
 
@@ -105,30 +103,28 @@ def _verdict(cell: Cell) -> Verdict:
 ReasonKind = Literal[
     "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
-"""The kind of reason, in this order: none; the guard denies; the guard denied what was seen but the world permits;
+"""The kinds of reason, in this order: none; the guard denies; the guard denied what was seen but the world permits;
 facts not looked up; look-up results unreadable; the user must answer; the guard failed; the call could not be judged; a
 reviewer approved the call; a reviewer settled it later.
 """
 
 
 class Reason(Struct, frozen=True):
-    """The basis of a policy's verdict. Missing facts and questions are separate fields of the verdict."""
-
     kind: ReasonKind = "none"
     words: str = ""
     """The guard's own words, or an error."""
     not_captured: tuple[Fact, ...] = ()
-    """Facts that were looked up, but whose look-up results were not recorded."""
+    """Facts that were looked up, but the results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
-    """Facts that were looked up, but whose look-up results could not be read."""
+    """Facts that were looked up, but the results could not be read."""
     not_shown: tuple[tuple[Fact, str], ...] = ()
-    """Facts that the look-up's result does not contain, each with the called tool."""
+    """Facts that the look-up's result does not contain, with the tool that was called."""
     not_told: tuple[Fact, ...] = ()
     """Facts that a look-up returned as `null`."""
     contradicted: tuple[Fact, ...] = ()
     """Facts for which look-up results contradict each other."""
     spelt_otherwise: tuple[Fact, ...] = ()
-    """Facts of entities that were looked up under another spelling. The other spelling may mean another entity."""
+    """Facts about entities that were looked up under another spelling, which may mean another entity."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `calls.jsonl`."""
@@ -144,6 +140,6 @@ class Reason(Struct, frozen=True):
 
 
 def fact_record(fact: Fact) -> dict[str, Any]:
-    """A fact as stored in `calls.jsonl`."""
+    """The fact as stored in `calls.jsonl`."""
     key = None if fact.key is None else list(key_of(fact.key))
     return {"entity": fact.entity, "key": key, "field": fact.field}

@@ -1,7 +1,7 @@
 """Turns findings into text. All other modules work with the findings' records.
 
-The input consists of records from `calls.jsonl` and `findings.jsonl`. The terminal, report, SARIF and JUnit outputs,
-which read an audit's folder, therefore show the same text as a live session. The text is never parsed.
+The input consists of records from `calls.jsonl` and `findings.jsonl`. The terminal, report, SARIF and JUnit outputs
+read an audit's folder, so they show the same text as a live session. The text is never parsed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def _not_shown(fact: Mapping[str, Any]) -> str:
 
 
 def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
-    """Like `policy_words`, but the text does not mention the user if only the host can supply the missing facts."""
+    """Like `policy_words`, but do not mention the user if only the host can supply the missing facts."""
     facts = [str(_record(ask).get("fact")) for ask in cast("Sequence[Any]", policy.get("asks") or ())]
     reason = _record(policy.get("reason"))
     if reason.get("kind") == "user" and facts and all(map(is_hosts, facts)):
@@ -94,8 +94,8 @@ _HOLDING = (
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """Like `rule_words`, but uses the pack's descriptions of the predicates if there are any. The keys of `meanings`
-    are predicate names as spelt in the finding.
+    """Like `rule_words`, but use the pack's descriptions of the predicates if there are any. The keys of `meanings` are
+    predicate names as spelt in the finding.
     """
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
@@ -120,7 +120,7 @@ def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str])
 
 def consent_words(why: Mapping[str, Any]) -> str:
     """Explain a predicate's value from its record: what was not looked up, why a guard denies, or why the user counts
-    as having agreed or not agreed. Empty for a plain yes.
+    as having agreed or not. Empty for a plain yes.
     """
     answered = why.get("answered_at")
     match why.get("reason"):
@@ -173,7 +173,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 def person_words(said: str, by: str, reason: str) -> str:
-    """Describe a person's answer to an undecided call. In a redacted audit, the text contains neither name nor
+    """Describe a person's answer to an undecided call. In a redacted audit, the text contains neither the name nor the
     reason.
     """
     who = f"a reviewer ({by})" if by else "a reviewer"
@@ -200,13 +200,11 @@ _TO_AGENT = {
     "unseen": "a fact that the user must see with this call is unknown",
     "beside_card": "the question came with other words, so the answer does not count; show the card alone",
 }
-"""By finding about consent: the finding in words and the next step for the agent, for use if no card states the next
-step.
-"""
+"""What to tell the agent for each consent finding: the finding in words, and the next step if no card states one."""
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
-    """Explain a consent finding to the agent, which can then ask the user again."""
+    """Explain a consent finding to the agent so that it can ask the user again."""
     return _TO_AGENT.get(str(why.get("reason")), "")
 
 
@@ -246,7 +244,6 @@ def origin_words(origin: Mapping[str, Any]) -> str:
 
 
 def source_words(origin: Mapping[str, Any]) -> str:
-    """The origin of an argument."""
     source, step = origin["source"], origin.get("step")
     at = "" if step is None else f" at step {step}"
     match source:

@@ -29,21 +29,21 @@ class Span(Struct, frozen=True, array_like=True):
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """The source of a value: a tool that shows it, and the names that the user gave for the source."""
+    """Where a value comes from: a tool that shows it, and the names that the user gave to the source."""
 
     tool: str = ""
     named: tuple[Span, ...] = ()
 
 
 class Choice(Struct, frozen=True):
-    """Chooses the entity with the highest or lowest value of a field."""
+    """Selects the entity with the highest or lowest value of a field."""
 
     field: str
     order: Order
 
 
 class Limit(Struct, frozen=True, omit_defaults=True):
-    """A limit on a field: a number, a time of day or a day, written in figures."""
+    """A limit on a field: a number, a date or a time of day, written in figures."""
 
     field: str
     least: str | None = None
@@ -58,28 +58,28 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
     every: bool = False
-    """Whether all matching entities are meant. If not, one entity is meant for each source."""
+    """Whether all matching entities are meant. If not, each source provides one entity."""
     but: tuple[Span, ...] = ()
-    """Entities that match but that the user excluded."""
+    """Matching entities that the user excluded."""
     field: str = ""
-    """The record's field that the user wants."""
+    """The field that the user wants from the record."""
     factor: float | None = None
     """The factor by which to multiply a shown amount. `plus` is added to the product."""
     plus: float = 0.0
     clear: bool = False
-    """Whether the time must not overlap anything that the sources show."""
+    """Whether the time must be free, so that it overlaps nothing that the sources show."""
     minutes: int | None = None
     """The duration in minutes, if the value is the end of a period."""
     value: str | float | bool | None = None
     """The meaning of the user's words in the tool's terms."""
     must: tuple[Span, ...] = ()
-    """Figures, days, times and names that a text must contain."""
+    """Numbers, dates, times and names that a text must contain."""
     judged: tuple[Span, ...] = ()
     """Words that identify the right entity, but that code cannot compare with the results."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
-    """An action that the request needs: one kind of call."""
+    """An action that the request needs: calls of one kind."""
 
     tool: str
     asked: tuple[Span, ...] = ()
@@ -92,7 +92,7 @@ class Deed(Struct, frozen=True, omit_defaults=True):
 
 
 class Delegation(Struct, frozen=True, omit_defaults=True):
-    """The user refers to the instructions in a text, as in "do what the letter says"."""
+    """The user refers to instructions in a text, as in "do what the letter says"."""
 
     asked: tuple[Span, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -102,13 +102,13 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
     faults: tuple[str, ...] = ()
-    """Errors in the model's answer. The parts of the answer that contain errors allow nothing."""
+    """Errors in the model's answer. Parts of the answer that contain errors allow nothing."""
     unread: str = ""
     """Why the request could not be read. Each action then requires the user's answer."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool: the tool only reads, the user asked for the tool, or the request leaves
-        this undecided.
+        """Whether the request may need a tool: the tool only reads, the user asked for it, or the request leaves this
+        undecided.
         """
         return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
@@ -118,12 +118,11 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:
-        """Return the actions of one tool."""
         return tuple(deed for deed in self.deeds if deed.tool == tool)
 
 
 ReadRequest = Callable[[str], Allowance]
-"""Determines the allowance of a request from nothing but the user's words."""
+"""Determines what a request allows, using only the user's words."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXTS = frozenset(
@@ -159,7 +158,9 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """Return the kind of an argument: by its declared format and type or, if these are missing, by its name."""
+    """Return the kind of an argument. It is determined by the declared format and type, or by the name if these are
+    missing.
+    """
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -181,11 +182,10 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""Cached by the identity of the tool. The cache keeps the tool alive."""
+"""Cached by the identity of the tool. The cache keeps the tool alive, so that the identity is not reused."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
-    """Return the kind of each argument of a tool."""
     known = _KINDS.get(id(tool))
     if known is None or known[0] is not tool:
         if len(_KINDS) > _MOST:
@@ -198,7 +198,7 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether the user must request calls of the tool, because the tool changes something or contacts a web address."""
+    """Whether the user must request calls of the tool, because they change something or contact a web address."""
     return tool.effect == "write" or fetches(tool)
 
 
@@ -208,7 +208,9 @@ def fetches(tool: Tool) -> bool:
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """Return a line for each action, with the user's words that ask for the action. `request` is what the user said."""
+    """Return one line per action, with the user's words that ask for the action. `request` contains everything the user
+    said.
+    """
     lines: list[str] = []
     for deed in allowance.deeds:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)

@@ -1,4 +1,4 @@
-"""Matches the user's words with records and texts, in any form of words, days and numbers.
+"""Matches the user's words against records and texts. Words, dates and numbers match in any form.
 
 Words are compared by stem, so that `payment`, `payments` and `paying` are equal.
 """
@@ -22,11 +22,10 @@ _PLAIN = frozenset(
         "that the their them they this to was we were will with you your"
     )
 )
-"""Words that occur in any sentence."""
+"""Words that can occur in any sentence and so identify nothing."""
 
 
 def stem(word: str) -> str:
-    """Return a word without its ending. Short words stay unchanged."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
@@ -40,7 +39,7 @@ def telling_stems(text: str) -> frozenset[str]:
 
 
 SHORT = 2
-"""The bonus for a match in a short field."""
+"""The extra score for a match in a short field."""
 WHOLLY = 2
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -65,12 +64,12 @@ def closeness(
     apart: Collection[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> int:
-    """Return how closely the user's words match a record.
+    """Return a score for how closely the user's words match a record.
 
-    Each word counts 4 for a short field (5 with `exactly` if it is the whole field), 3 for part of a word, 2 for any
-    field, and 1 for the tool's arguments. The result is 0 if one word does not match. `but` is a text from which a
-    value was taken; this text counts as a long field. If `apart` is given, only the fields in `own` may contain the
-    names in `apart`.
+    Each word scores 4 for a short field (5 with `exactly` if it is the whole field), 3 for part of a word, 2 for any
+    other field, and 1 for the tool's arguments. The result is 0 if any word does not match. `but` is a text from which
+    a value was taken; it counts as a long field. If `apart` is given, only the fields in `own` may contain the names in
+    `apart`.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -90,16 +89,16 @@ def closeness(
 
 @lru_cache(maxsize=1024)
 def is_name(words: str) -> bool:
-    """Whether words are written like a name or a figure rather than like a description."""
+    """Whether the words look like a name or a number rather than a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
 
 
 def names(words: str, value: str) -> int:
-    """Return how well the user's words name a value, both normalised.
+    """Return a score for how well the user's words name a value. Both must be normalised.
 
-    3: the words are the whole value. 2: they match in any form of words, days or numbers. 1: only a part matches, or
-    the words are joined without spaces as in an address. 0: no match. A file `activities` matches the name `activities`
-    fully; `tips for activities` matches it only partly.
+    3: the words are the whole value. 2: they match as other forms of the same words, dates or numbers. 1: only a part
+    matches, or the words are joined without spaces as in an address. 0: no match. A file `activities` matches the name
+    `activities` fully; `tips for activities` matches it only partly.
     """
     if not words or not value:
         return 0
@@ -133,11 +132,11 @@ def _named(words: str, value: str) -> int:
 _KEPT = 100
 """The maximum length of a value whose comparisons are cached. Longer values count as running text."""
 _JOINED = 5
-"""The minimum length of a name that may occur in joined words."""
+"""The minimum length of a name that may occur in words joined without spaces."""
 
 
 def _is_run_together(words: str, value: str) -> bool:
-    """Whether an address or link contains words without the spaces between them, as in `smithandsons-shop.com`."""
+    """Whether an address or link contains the words without the spaces between them, as in `smithandsons-shop.com`."""
     if " " in value or "." not in value or " " not in words:
         return False
     mine, other = ("".join(filter(str.isalnum, each.replace("&", "and"))) for each in (words, value))
@@ -145,7 +144,7 @@ def _is_run_together(words: str, value: str) -> bool:
 
 
 def _is_of_month(day: str, words: str) -> bool:
-    """Whether words name the month of a day without naming any day."""
+    """Whether the words name the month of this date but no day."""
     month = int(day[5:7])
     if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
         return False
@@ -154,13 +153,13 @@ def _is_of_month(day: str, words: str) -> bool:
 
 
 def _is_day(day: str, words: str) -> bool:
-    """Whether words name a day without its month, as in "the 1st"."""
+    """Whether the words name the day of the month without the month, as in "the 1st"."""
     said = _ORDINAL.fullmatch(words)
     return said is not None and int(said[1]) == int(day[8:10])
 
 
 def is_weekday(day: str, words: str) -> bool:
-    """Whether normalised words name the weekday of a day."""
+    """Whether normalised words name the weekday of a date."""
     try:
         named = date.fromisoformat(day).strftime("%A").lower()
     except ValueError:

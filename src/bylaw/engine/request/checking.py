@@ -1,6 +1,4 @@
-"""Checks the arguments of a call against one action of a request. Each argument is checked by the source of its
-value.
-"""
+"""Checks the arguments of a call against one action of a request. The source of each value determines the check."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,7 +37,7 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in a text, if neither the user's words nor the text's sources contain it;
+    """Return a link, address or long code in a text if neither the user's words nor the text's sources contain it,
     otherwise an empty string.
 
     A link from an earlier requested call is allowed. An opened page is not a source of links, because the page's author
@@ -72,12 +70,10 @@ def _is_empty(given: Any) -> bool:
 
 
 class Check:
-    """Checks one call against one action of a request."""
-
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
-        """`approved` determines whether a value appeared in an earlier call that the user requested.
+        """`approved` reports whether a value appeared in an earlier call that the user requested.
 
-        `quoted` is a text to which the user delegates. The agent's own text may quote it.
+        `quoted` is a text whose instructions the user told the agent to follow. The agent's own text may quote it.
         """
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
         self._kinds = kinds_of(tool)
@@ -86,7 +82,7 @@ class Check:
         self._choosing = Choosing(view, self._naming)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
-        """Return at most one objection for each argument."""
+        """Return at most one objection per argument."""
         found = [
             Objection("not_given", slot.name)
             for slot in self._deed.slots
@@ -105,7 +101,7 @@ class Check:
                     found.append(self._objection("in_part", slot, str(given)))
                     continue
                 values = parts_of(given, self._tool)
-                # A list of people may also contain the user.
+                # If the value is a list of people, it may also contain the user.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
                 against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
@@ -127,8 +123,8 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how to fill an argument that the request does not list: texts and flags freely, all other arguments
-        only with known values.
+        """Return how to fill an argument that the request does not mention. Texts and flags may be filled freely, all
+        other arguments only with known values.
         """
         return Slot(name, "free" if kind == "text" else "open")
 
@@ -161,7 +157,7 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that contains the user's words but is not equal to them, such as a text or an entity's full
+        """Object to a value that contains the user's words but does not equal them, such as a text or an entity's full
         name.
         """
         is_in_part = self._saying.is_in_part(slot, kind, value)
@@ -174,15 +170,15 @@ class Check:
         return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
-        """Whether a call works without this argument. The agent must not add such an argument if the user did not ask
-        for it.
+        """Whether a call works without this argument. The agent must not add such an argument unless the user asked for
+        it.
         """
         if kind in ("number", "moment"):
             return name not in self._tool.required
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether an unlisted value is acceptable.
+        """Whether the agent may add this value although the request does not mention it.
 
         The value may be the user's own address, a whole value in a source of the other arguments, or part of a record
         that the call names, such as the recipient of the standing order to change.
@@ -200,8 +196,8 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words, or that contains a link, address or account from outside the
-        sources of the text.
+        """Object to a text that omits required words, or that contains a link, address or account from outside its
+        sources.
         """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
@@ -219,8 +215,8 @@ class Check:
         return None if number is None else Amounts(self._view, self._naming).objection(slot, number, is_one=is_one)
 
     def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
-        """Object unless the value appears in a source of its argument and, if there are several values, is the chosen
-        one.
+        """Object unless the value appears in a source of its argument and, if the source contains several values, is
+        the chosen one.
         """
         sights = [
             sight
@@ -233,13 +229,10 @@ class Check:
         return self._objection("not_chosen" if sights else "not_found", slot, value)
 
     def _is_recorded(self, value: str | float) -> bool:
-        """Whether a value is shown in a field that its tool vouches for."""
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
 
     def _is_the_users_own(self, value: str | float) -> bool:
-        """Whether an address belongs to the user, which is the case if every record of the user's own data contains
-        it.
-        """
+        """Whether an address belongs to the user: every record of the user's own data contains it."""
         return any(
             sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self._view.sights(plain_link(value))

@@ -26,7 +26,7 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 class Choosing:
-    """Compares a value with other values of its kind, as far as results show them."""
+    """Compares a value with other values of its kind that results have shown."""
 
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
@@ -34,7 +34,7 @@ class Choosing:
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
         """Whether a value is within the limits and has the highest or lowest criterion.
 
-        True if no result shows the criterion, because then code cannot make the choice.
+        True if no result shows the criterion, because code then cannot make the choice.
         """
         if self.is_out(slot, value, sight):
             return False
@@ -89,9 +89,6 @@ class Choosing:
         return [fields[name] for name in fitting(field, fields)]
 
     def _told(self, field: str, value: str | float) -> Iterator[str]:
-        """Yield the values of a field for an entity. They come from the entity's record, or from a tool that was called
-        with the entity.
-        """
         name = fold(str(value))
         for step, call, _ in self._view.mentions(value):
             for fields in self._view.records(step):
@@ -106,7 +103,6 @@ class Choosing:
                     yield told
 
     def _named(self, slot: Slot, sight: Traced) -> list[int]:
-        """Return all records of a result that the user's words name, including records other than the value's own."""
         records = self._view.around(sight).records
         named = {
             number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
@@ -114,8 +110,8 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """Return the criterion, by normalised value, of all named values that appear at the same place in the
-        result.
+        """Return the criterion for each named value that appears at the same place in the result, by normalised
+        value.
         """
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
@@ -161,15 +157,15 @@ class Choosing:
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
         if is_code(str(value)):
-            # An amount that has no account next to it is not one of the choices.
+            # An amount without an account next to it is not one of the choices.
             pieces = [piece if any(map(is_code, identifiers(piece))) else "" for piece in pieces]
         sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
         own = sums.pop(mine[0], None) if len(mine) == 1 else None
         return (own, [*sums.values()]) if sums else (None, [])
 
     def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount in the text of a value, and the largest amount in each other text that the user
-        named. The list is empty if one of the texts was not read.
+        """Return the largest amount in the text that contains a value, and the largest amount in each other text that
+        the user named. The list is empty if one of those texts was not read.
         """
         own: float | None = None
         rest: list[float] = []
@@ -186,7 +182,6 @@ class Choosing:
 
 
 def _are_apart(slot: Slot, sight: Traced) -> bool:
-    """Whether the user named several texts of the same tool to choose from."""
     return sight.number < 0 and len({source.named for source in slot.sources if source.tool == sight.tool}) > 1
 
 
@@ -201,7 +196,7 @@ def is_beyond(limit: Limit, told: str) -> bool:
 
 
 def _alike(told: str, bound: str, field: str) -> tuple[float | None, float | None]:
-    """Return a shown value and a limit as comparable numbers: as times of day, as days or as plain numbers."""
+    """Return a shown value and a limit as comparable numbers: times of day, dates or plain numbers."""
     moment = _MOMENT.match(told)
     if clock := _CLOCK.fullmatch(bound):
         shown = _CLOCK.search(told) if moment is None or moment[4] else None
@@ -225,7 +220,7 @@ def figure(told: str, field: str = "") -> float | None:
 
 
 def fits(field: str, name: str) -> bool:
-    """Whether the field name that a model gives matches a field or the subject of a tool. Any two names of times
+    """Whether a field name given by the model matches a field or the subject of a tool. Any two names of times
     match.
     """
     return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
@@ -240,8 +235,8 @@ _TOP = frozenset(("max", "maximum", "highest", "upper", "top"))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:
-    """Return the field names that share the most words with the model's name for a field. Empty if no field name shares
-    a word.
+    """Return the field names that share the most words with the field name given by the model. Empty if no field name
+    shares a word.
     """
     mine = _stems(field)
     shared = {name: len(mine & _stems(name)) for name in names}
@@ -256,7 +251,6 @@ def _is_moment(field: str) -> bool:
 
 
 def _sum(piece: str) -> float | None:
-    """Return the largest amount of money in a piece of text."""
     for name in identifiers(piece):
         piece = piece.replace(name, " ")
     return max((each for found in _SUM.findall(piece) if (each := figure(found)) is not None), default=None)

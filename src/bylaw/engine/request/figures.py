@@ -1,5 +1,5 @@
-"""Checks amounts and times: whether the user stated them, a named source shows them, or they follow from stated or
-shown values.
+"""Checks amounts and times: the user stated them, a named source shows them, or they follow from stated or shown
+values.
 """
 
 import re
@@ -27,11 +27,11 @@ class Amounts:
         self._view, self._naming = view, naming
 
     def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-        """Return why an amount is not the requested one; None if it is the requested one, or if nothing is known about
+        """Return why an amount is not the requested one. None if it is the requested one, or if nothing is known about
         it.
 
-        An amount that the user did not say must not exceed the sum of everything said or shown. `is_one` means that the
-        action is performed once.
+        An amount that the user did not state must not exceed the sum of everything stated or shown. `is_one` means that
+        the action is performed once.
         """
         named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
         if slot.factor or slot.plus:
@@ -50,13 +50,12 @@ class Amounts:
         return "too_much" if known and number > 2 * max(known) else None
 
     def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
-        """Whether a source shows an amount unchanged, although the amount should have been calculated."""
+        """Whether a source shows exactly this amount, although the amount should have been calculated."""
         sources = [source for source in slot.sources if source.named]
         sights = [*self._view.sights(number)]
         return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
 
     def _is_share(self, number: float, slot: Slot) -> bool:
-        """Whether an amount is the requested share of an amount in a source."""
         for base in self._view.numbers():
             if abs(base * (slot.factor or 1) + slot.plus - number) < _ROUNDED:
                 sights = [*self._view.sights(base)]
@@ -67,8 +66,8 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount follows from a text that raises or lowers a shown amount by a number or a percentage. A
-        text without numbers is ignored.
+        """Whether an amount follows from a text that raises or lowers a shown amount by a number or a percentage. Texts
+        without numbers are ignored.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()
@@ -83,10 +82,10 @@ class Moments:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Return why a day is not the requested day; None if it is the requested day.
+        """Return why a date is not the requested one. None if it is the requested one.
 
-        The user must have said the day, or results must show it. If the user said another day, only texts that the user
-        named count.
+        The user must have stated the date, or results must show it. If the user stated another date, only texts that
+        the user named count.
         """
         day = DAY.match(str(value))
         if day is None or self._saying.is_user_word(day[0]):
@@ -110,7 +109,7 @@ class Moments:
         return None if is_named else "not_found"
 
     def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
-        """Whether a time belongs to a named record. If the records show a time of day, that must match too."""
+        """Whether a time belongs to a named record. If the record shows a time of day, that must match too."""
         shown = [
             (sight, self._told(sight))
             for sight in sights
@@ -123,14 +122,13 @@ class Moments:
         return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
 
     def _told(self, sight: Traced) -> str:
-        """Return the field that contains a value, as written in the result."""
         places = self._view.around(sight)
         written = places.written(sight.number, sight.field)
         return written or places.fields(sight.number).get(fold(sight.field), "")
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a time, or a text with a day, contains no time of day other than this one."""
+    """Whether a time, or a text with a date, contains no time of day other than this one."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
@@ -152,7 +150,7 @@ class Lasting:
         self._named = {*names}
 
     def objection(self, slot: Slot) -> Why | None:
-        """Return why the duration is not the requested one; None if it is the requested one, or if nothing is known
+        """Return why the duration is not the requested one. None if it is the requested one, or if nothing is known
         about it.
         """
         if len(self._moments) < 2:
@@ -165,7 +163,6 @@ class Lasting:
         return None
 
     def _others(self, slot: Slot) -> list[tuple[datetime, datetime]]:
-        """Return the times of the entities in the sources, without the entity that the call changes."""
         tools = {source.tool for source in slot.sources}
         found: list[tuple[datetime, datetime]] = []
         for step, call, _ in self._view.results():
@@ -177,7 +174,7 @@ class Lasting:
 
 
 def moment(told: str) -> datetime | None:
-    """Return a date with a time of day; None for any other text."""
+    """Parse a date with a time of day. Return None for any other text."""
     try:
         found = datetime.fromisoformat(told.strip()) if ":" in told else None
     except ValueError:

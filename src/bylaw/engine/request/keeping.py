@@ -1,4 +1,4 @@
-"""Checks a call in code against the actions of a request, by the source of each value."""
+"""Checks a call, in code, against the actions that a request needs. The source of each value determines the check."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -22,13 +22,13 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""How to treat actions that a text asks for, if the user delegates to that text: ask the user, or check calls against
-the text.
+"""How to treat actions that a text asks for, if the user told the agent to follow that text: ask the user, or check
+calls against the text.
 """
 HANDED_OVER = "The text that the user hands over to:"
-"""Separates the user's words from the text to which they delegate, in a question about both."""
+"""Separates the user's words from the text they tell the agent to follow, in a question about both."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
-"""Objections about the choice among several values. All other objections are about a value's source."""
+"""Objections about which of several values was chosen. All other objections are about the source of a value."""
 
 
 class Held(NamedTuple):
@@ -41,17 +41,15 @@ class Held(NamedTuple):
     asked: tuple[Span, ...]
     """The user's words that ask for the action."""
     approved: Approved
-    """Determines whether a value appeared in an earlier call that the user requested."""
+    """Reports whether a value appeared in an earlier call that the user requested."""
     is_handed_over: bool = False
-    """Whether the action is requested by a text to which the user delegates."""
+    """Whether the action is requested by a text that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether the call opens a page that the user did not ask for, but that is linked from a place named by the
-    user.
-    """
+    """Whether the call opens a page that the user did not ask for, but that is linked from a place the user named."""
 
     def places(self) -> set[int]:
-        """Return the steps of the results from which values may be taken. These are the sources that the user named and
-        the pages opened from those sources.
+        """Return the steps of the results from which values may be taken: the sources that the user named and the pages
+        opened from those sources.
         """
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
@@ -62,7 +60,7 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """Return the steps of the results to look at: those in `places` and, if none of these contains the names, all
+        """Return the steps of the results to look at: those in `places` or, if none of these contains the names, all
         results of a named tool.
         """
         found = self.places()
@@ -77,16 +75,16 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there are no objections, or only objections that a look at the results can settle."""
+        """Whether there are no objections, or only objections that looking at the results can settle."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
-        """Whether a look at the results can settle an objection.
+        """Whether looking at the results can settle an objection.
 
-        The value must appear in a place that the request names, or a tool must have been called with the value there. A
-        number, a day or a text may also be derived from the results.
+        The value must appear in a place that the request names, or a tool must have been called with the value in that
+        place. Numbers, dates and text may also be derived from the results.
         """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")
@@ -119,17 +117,17 @@ class Keeping:
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        """`read` also reads the texts to which the user delegates."""
+        """`read` also reads the texts that the user tells the agent to follow."""
         self._tools, self._read, self._provenance = tools, read, provenance
         self.follows = delegation == "follow"
 
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """Check the call against each action of its tool: first those of the request, then those of texts to which it
-        delegates.
+        """Check the call against each action of its tool: first the actions of the request, then those of texts that
+        the request refers to.
 
-        `request` is everything that the user said before the step `before`. `approved` is explained in `Check`.
+        `request` contains everything that the user said before the step `before`. `approved` is explained in `Check`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)
@@ -150,7 +148,6 @@ class Keeping:
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    """Return the action of opening a page that is linked from a named place."""
     if not fetches(tool):
         return None
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]

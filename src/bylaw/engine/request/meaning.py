@@ -1,9 +1,9 @@
-"""The second look: a model reads the results and says whether a call is what the user means.
+"""The second look: a model reads the results and decides whether a call is what the user means.
 
-An allowance is determined before any result. The allowance specifies the sources of a value, but rarely which value in
-a source is meant. Code restricts a call to those sources. Then a model sees the user's words, the results and the call,
-and answers for each argument. The model can reject a call and choose among a source's values. The model cannot change
-the sources, because strangers may have written the results.
+What a request allows is determined before any result is read. It specifies the sources of a value, but rarely which
+value in a source is meant. Code restricts a call to those sources. Then a model sees the user's words, the results and
+the call, and answers for each argument. The model can reject a call and choose among a source's values. It cannot
+change the sources, because strangers may have written the results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,10 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""The maximum length of the results that a model sees. If the results are longer, the user is asked."""
+"""The maximum number of characters of results that a model sees. If there are more, the user is asked."""
 
 
 class Shown(Struct, frozen=True):
-    """The result of a look-up."""
-
     tool: str
     arguments: Mapping[str, Any]
     text: str
@@ -34,24 +32,23 @@ class Doubt(Struct, frozen=True):
     tool: str
     arguments: Mapping[str, Any]
     asked: tuple[str, ...]
-    """The arguments in question."""
     shown: tuple[Shown, ...]
     unsettled: tuple[str, ...] = ()
     """The arguments to which code objects unless the model confirms them."""
 
 
 class RequestModel(Protocol):
-    """Answers the two questions about a request."""
+    """Answers the two questions about a request: what it allows, and which values the user means."""
 
     def read(self, text: str) -> Allowance:
-        """Return the allowance of a request, based only on the user's words. If there is no answer, `unread` contains
-        the reason.
+        """Return what a request allows, based only on the user's words. If there is no answer, `unread` contains the
+        reason.
         """
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """Return for each argument whether the user means this value. Unclear arguments are left out. None if there is
-        no answer.
+        """Return, for each argument, whether the user means this value. Unclear arguments are left out. Return None if
+        there is no answer.
         """
         ...
 
@@ -82,14 +79,13 @@ def _is_left_open(held: Held, name: str) -> bool:
 
 
 def _is_stated(held: Held, name: str) -> bool:
-    """Whether the request states an argument's value completely."""
     slot = held.deed.slot(name)
     return slot is not None and slot.fill == "said" and not slot.judged
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps, and the results of tools that vouch for all of their fields, such as a list of
-    members.
+    """Yield the results at these steps. Also yield the results of tools that vouch for all of their fields, such as a
+    list of members.
     """
     for step, call, text in view.results():
         tool = view.tools.get(call.tool)

@@ -1,4 +1,5 @@
-"""Finds the entities in results that a request names: an email from a sender, an event with a title, or a file.
+"""Finds the entities that a request names, such as an email from a sender, an event with a title, or a file, in
+results.
 
 All names of a source must match. Records are matched by their short fields if any record of the result matches in this
 way. Otherwise they are matched by their texts, and then by the arguments of the look-up. A text that only mentions a
@@ -18,14 +19,13 @@ from bylaw.trace.event import Call
 
 
 class Naming:
-    """Matches results with the names that the user gave."""
+    """Matches results against the names that the user gave."""
 
     def __init__(self, view: View) -> None:
         self._view = view
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a value was shown by a source: in a result of the source's tool, in a record that contains the
-        source's names.
+        """Whether a source showed a value: the source's tool returned it, in a record that contains the source's names.
 
         If a record's own short fields contain all the names, any tool may have shown it.
         """
@@ -39,13 +39,13 @@ class Naming:
             return is_tool and _are_borne(words, shown)
         named, field, fields = fold(str(value)), fold(sight.field), places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
-            # A list item, or an entity that was the argument of the tool, has its own name.
+            # A list item, or an entity that was passed to the tool as an argument, has its own name.
             own = {"": named}
             if field in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
         if len(fields) > 1 and named in words and fields.get(field) == named:
-            # The name of a record is not the value that is wanted from the record.
+            # The user wants a value from the record, and the record's name is not that value.
             return False
         text = "" if sight.is_whole or fields.get(field) == named else field
         return sight.number in self.named_records(source, sight, text=text)
@@ -85,16 +85,16 @@ class Naming:
         return _are_borne(telling or words, shown)
 
     def texts_of(self, delegation: Delegation) -> Iterator[str]:
-        """Yield the texts to which the user delegates, each text once."""
+        """Yield each text that the user tells the agent to follow, once."""
         found = (text for source in delegation.sources for text in self.texts(source, delegation.asked))
         yield from dict.fromkeys(found)
 
     def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
-        """Yield the texts of a source: texts of records that contain its names, or of results whose look-up had the
-        names as arguments.
+        """Yield the texts of a source: records that contain its names, or results of look-ups whose arguments contained
+        the names.
 
-        `asked` contains words that refer to a source other than by its own names. With `only_prose`, yield only running
-        texts.
+        `asked` contains words that refer to a source but not by its own names. With `only_prose`, yield only running
+        text.
         """
         words = self._view.words(source.named)
         for step, call, text in self._view.results():
@@ -123,7 +123,6 @@ class Naming:
         text: str = "",
         exactly: bool = False,
     ) -> list[int]:
-        """Return how closely each record of a result matches."""
         places, given = self._view.places(step), given_words(arguments)
         words, apart = self._view.words(source.named), self._apart(source.named)
         return [
@@ -138,7 +137,7 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """Return the words that name a person or an entity, but not the title or subject of a text."""
+        """Return the words that name a person or an entity. Titles and subjects of texts are left out."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
@@ -160,20 +159,20 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the normalised arguments that identify the entity of a look-up. Search terms are left out, because a
-    search may return any entity.
+    """Return the normalised arguments that identify the entity of a look-up. Search terms are left out because a search
+    may return any entity.
     """
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
 
 def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
-    """Whether each word names one of the normalised texts. Days and numbers match in any form."""
+    """Whether each word names one of the normalised texts. Dates and numbers match in any form."""
     return all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """Return what a result states about the entity in its tool's arguments, normalised. None if the result states
-    nothing about the entity.
+    """Return what a result states about the entity in its tool's arguments, normalised. None if it states nothing about
+    the entity.
     """
     named = fold(str(value))
     records = view.records(step)

@@ -1,6 +1,4 @@
-"""The allowances of the user's words in one conversation. Each allowance is computed once, for all words up to that
-point.
-"""
+"""What the user's words allow in one conversation. The allowance is computed once for each amount of words so far."""
 
 import hashlib
 from bisect import bisect_left
@@ -23,17 +21,21 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request, as stored in the log: ranges of the user's words instead of the words."""
+    """A model's reading of a request, as stored in the log. It contains ranges of the user's words instead of the words
+    themselves.
+    """
 
     messages: int
     """The number of user messages that the reading is based on."""
     allowance: Allowance
     text: str = ""
-    """The digest of these messages together with a delegated text, if that text was read too."""
+    """A digest of these messages together with the text that the user told the agent to follow, if that text was read
+    too.
+    """
 
 
 class Requests:
-    """Checks every call of a conversation against what the user said before the call."""
+    """Checks every call of a conversation against what the user said before it."""
 
     def __init__(
         self,
@@ -50,24 +52,23 @@ class Requests:
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
         self.granted: list[Granted] = []
-        """A model's answers, in the order of the questions."""
+        """The model's answers, in the order in which the questions were asked."""
         self._allowances: dict[int, Allowance] = {}
         """Allowances by number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances by the digest of a delegated text together with the user's words before it."""
+        """Allowances by digest of a text that the user told the agent to follow and the user's words before it."""
         self.know(known)
         self._unread: dict[int, Allowance] = {}
-        """Requests to which the model has not answered. The model is asked again at the next call."""
+        """Requests that the model has not answered. The model is asked again at the next call."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """The number of user messages, and their text as last requested."""
+        """The number of user messages, and their text when last requested."""
         self._found: dict[int, tuple[Objection, ...]] = {}
-        """Objections by step of a call."""
+        """Objections to calls, by step."""
 
     def know(self, granted: Iterable[Granted]) -> None:
-        """Add a model's earlier answers about these words."""
         for each in granted:
             self.granted.append(each)
             if each.text:
@@ -76,11 +77,11 @@ class Requests:
                 self._allowances[each.messages] = each.allowance
 
     def latest(self) -> Allowance | None:
-        """Return the allowance of the user's words so far; None if the user has said nothing."""
+        """Return what the user's words so far allow, or None if the user has said nothing."""
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """Return the allowance of the user's words before a step. Only later words of the user can extend it."""
+        """Return what the user's words before a step allow. Only later words of the user can extend it."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
@@ -100,7 +101,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """Return the allowance of a delegated text. The model is asked once."""
+        """Return what a text allows that the user told the agent to follow. The model is asked once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -121,7 +122,7 @@ class Requests:
         return self._digests[count]
 
     def told(self, before: int) -> list[str]:
-        """Return the allowance before a step as lines of text for people."""
+        """Describe the allowance before a step, one line per action."""
         count = self._count(before)
         if count not in self._told:
             found = self.allowance(before)
@@ -131,7 +132,6 @@ class Requests:
         return self._told[count]
 
     def text(self, before: int) -> str:
-        """Return everything that the user said before a step, without repeated messages."""
         count = self._count(before)
         if self._text[0] != count:
             self._text = (count, "\n\n".join(text for _, text in new_words(self._ledger.said[:count])))
@@ -142,7 +142,7 @@ class Requests:
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
-        """Whether the user asked for a call; UNSEEN if only the user can answer this."""
+        """Whether the user asked for a call. UNSEEN if only the user can answer this."""
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
@@ -181,9 +181,6 @@ class Requests:
 
 
 def _nearest(held: Iterable[Held]) -> Held | None:
-    """Return the first candidate without an objection. If there is none, return a possible candidate with the fewest
-    objections.
-    """
     found: list[Held] = []
     for each in held:
         if not each.objections:

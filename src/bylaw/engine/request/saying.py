@@ -22,11 +22,11 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 class Saying:
     def __init__(self, view: View, *, quoted: str) -> None:
-        """`quoted` is a text to which the user delegates. The agent's own texts may quote it."""
+        """`quoted` is a text that the user told the agent to follow. The agent's own texts may quote it."""
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the value in the words that fix it. A text that merely occurs in these words does not
+        """Whether a value equals the value that the user's words fix. A text that merely occurs in these words does not
         count.
         """
         if slot.value is not None and kind in ("flag", "moment", "number"):
@@ -45,7 +45,7 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words that fix a value also contain other values, or contain only part of the value, as in "on
+        """Whether the words that fix a value also contain other values, or only part of the value, as in "on
         the 27th".
         """
         quotes = self._view.words(slot.said)
@@ -66,12 +66,12 @@ class Saying:
         return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
-        """Whether the agent's words come from the user or from the delegated text."""
+        """Whether the agent's words come from the user or from a text that the user told the agent to follow."""
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
-        """Whether a time is on the user's day, or on any day if the user named none, but at another time of day."""
+        """Whether a time has the wrong time of day, but falls on the date that the user named, if any."""
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
         if kind == "moment" and (meant := CLOCK.search(str(slot.value))):
@@ -91,7 +91,7 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
 
 
 def _joined(quotes: Sequence[str]) -> list[str]:
-    """Return the quotes, and days assembled from several quotes, as in "the 10th to the 13th" and "of June"."""
+    """Return the quotes, and dates assembled from several quotes, such as "the 10th to the 13th" and "of June"."""
     if len(quotes) < 2:
         return [*quotes]
     ordinals = _ORDINAL.findall(" ".join(quotes))
@@ -99,7 +99,7 @@ def _joined(quotes: Sequence[str]) -> list[str]:
 
 
 def _is_only_day(value: str, words: str) -> bool:
-    """Whether words name the day of a time and no other day. A time of day without a day also counts."""
+    """Whether the words name the date of this time and no other date. True also for a time of day without a date."""
     day = DAY.match(value)
     spelling = spell(day[0] if day else value)
     named = {(each.month, each.day) for each in days(words)}
@@ -107,7 +107,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether words also name other days, or do not state the month or week of a time's day."""
+    """Whether the words also name other dates, or do not state the month or week of this time."""
     day = DAY.match(value)
     if day is None:
         return False
@@ -119,13 +119,15 @@ def _may_be_day(value: str, words: str) -> bool:
 
 
 def _is_only_number(number: float, words: str) -> bool:
-    """Whether words are nothing but a number, in figures or in words, perhaps with a currency."""
+    """Whether the words are nothing but this number, in figures or in words, possibly with a currency."""
     spelling = spell(number)
     bare = _CURRENCY.sub("", words).strip()
     return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))
 
 
 def _abbreviates(code: str, words: str) -> bool:
-    """Whether an enumeration value abbreviates words: by their first letters (`r` for read) or by their initials."""
+    """Whether an enumeration value abbreviates the words: by their first letters (`r` for read) or by their
+    initials.
+    """
     first = "".join(word[0] for word in words.split() if word != "and")
     return bool(code) and ((" " not in words and words.startswith(code)) or first == code)

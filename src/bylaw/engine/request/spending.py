@@ -17,11 +17,11 @@ from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
 Candidates = Callable[[Call], Sequence[Held]]
-"""Returns the actions of the request that a call may perform, as of the call being judged."""
+"""Returns the requested actions that a call may perform, as of the call being judged."""
 
 
 class Spending:
-    """Counts the calls that may have used each requested action of a conversation."""
+    """Counts, for each requested action, the calls that may have used it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -29,10 +29,10 @@ class Spending:
         """The step of each tool's first write, for the first `_sorted` writes."""
         self._sorted = 0
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
-        """The writes of the tool that may have had a target, by action and target."""
+        """The tool's writes that may have had a target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """By the id of each action: the action, so that Python does not reuse the id, and the number of its writes in
-        `_made`.
+        """Each action by its Python id, with the number of its writes in `_made`. Storing the action prevents Python
+        from reusing the id.
         """
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
@@ -56,7 +56,6 @@ class Spending:
         return len(used) >= len(deeds)
 
     def _has_earlier(self, at: CallRecord) -> bool:
-        """Whether the same tool made a write earlier."""
         for made in self._ledger.writes[self._sorted :]:
             self._first.setdefault(made.call.tool, made.step)
         self._sorted = len(self._ledger.writes)
@@ -73,7 +72,6 @@ class Spending:
         return [*self._made.get((id(deed), target), ()), *self._made.get((id(deed), _ANY), ())]
 
     def asked_at(self, held: Held, before: int) -> int:
-        """Return the step of the latest message that asks for an action."""
         found = start = 0
         for step, text in new_words(self._ledger.said):
             if step < before:
@@ -85,9 +83,9 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the user's messages that have content, with their steps. An immediate repetition requests nothing new.
+    """Yield the user's messages that add something, with their steps. An immediate repetition requests nothing new.
 
-    If other words come in between, the same words count again: a second "Forget it." may withdraw another request.
+    If other messages come in between, the same words count again: a second "Forget it." may withdraw another request.
     """
     last = ""
     for step, text in said:
@@ -97,7 +95,7 @@ def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 _ANY: Target = ("\0any",)
-"""The target of a call whose arguments are unreadable. Such a call may have any target."""
+"""The target of a call with unreadable arguments. Such a call may have any target."""
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
@@ -110,9 +108,7 @@ def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
 
 
 def _names_several(slot: Slot, kind: str) -> bool:
-    """Whether a request names several targets for an argument: all targets that match, or several targets that are
-    named separately.
-    """
+    """Whether a request names several targets for an argument, either as all that match or one by one."""
     named = {source.named for source in slot.sources}
     return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 

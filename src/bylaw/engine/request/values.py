@@ -1,4 +1,4 @@
-"""The values of a call's arguments, and the days and words of a text in a form that can be compared."""
+"""The argument values of a call, and the dates and words of a text, in a form that can be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """Return the values of an argument. For a list, these are its items; for a record, also the undeclared keys; for a
-    text with addresses, each address.
+    """Return the values of an argument: for a list, its items; for a record, also the undeclared keys; for a text with
+    addresses, each address.
     """
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
@@ -51,7 +51,6 @@ def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
 
 
 def number_of(value: str | float) -> float | None:
-    """Return a value as a number; None if the value is not a number."""
     try:
         return float(value)
     except (ValueError, TypeError):
@@ -63,13 +62,13 @@ def telling(words: str) -> frozenset[str]:
 
 
 def ends_of(words: str) -> Iterator[str]:
-    """Yield the first and the last day of a range such as "5-8 Aug"."""
+    """Yield the first and the last date of a range such as "5-8 Aug"."""
     for first, last, month in _RANGE.findall(words):
         yield from (f"{first} {month}", f"{last} {month}")
 
 
 def says(words: str, text: str) -> bool:
-    """Whether a normalised text contains normalised words. Days, times and numbers match in any form.
+    """Whether a normalised text contains normalised words. Dates, times and numbers match in any form.
 
     Among the other words, only content words count, and one word of a name is enough.
     """
@@ -89,7 +88,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """Return the times that a text gives without saying morning or afternoon, because people seldom do."""
+    """Return the times in a text that do not say morning or afternoon. People seldom say which they mean."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
@@ -110,7 +109,7 @@ def leaves_of(value: Any) -> Iterator[str | float]:
 
 
 def has_flags(value: Any) -> bool:
-    """Whether a list or record contains booleans. Quoted words cannot equal booleans."""
+    """Whether a list or record contains booleans. Quoted words cannot equal a boolean."""
     if isinstance(value, Mapping):
         return any(map(has_flags, cast("Mapping[str, Any]", value).values()))
     return isinstance(value, bool) or (isinstance(value, list) and any(map(has_flags, cast("list[Any]", value))))
@@ -127,12 +126,12 @@ def is_code(name: str) -> bool:
 
 
 class View:
-    """The texts that the values of a call are compared with. They are taken from `Provenance` as of the step before the
-    call.
-    """
+    """The texts to which the values of a call are compared, taken from `Provenance` as of the step before the call."""
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
-        """`request` is everything that the user said, followed by the text to which the user delegates, if any."""
+        """`request` contains everything that the user said, followed by the text that the user told the agent to
+        follow, if any.
+        """
         self.tools, self.request = tools, request
         self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
         self.sights = partial(provenance.sights, before=before)
@@ -143,11 +142,9 @@ class View:
         self.is_said = partial(provenance.is_said, before=before)
 
     def words(self, spans: Iterable[Span]) -> tuple[str, ...]:
-        """Return words of the request, normalised."""
         return folded(self.request, tuple(spans))
 
     def around(self, sight: Traced) -> ResultPlaces:
-        """Return the result that contains a value."""
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
@@ -157,6 +154,5 @@ class View:
 
 
 def step_of(sight: Traced) -> int:
-    """Return the step of the result that shows a value."""
     assert sight.step is not None
     return sight.step
