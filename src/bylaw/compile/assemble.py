@@ -1,6 +1,6 @@
-"""Assembles a pack's files from the stages' results.
+"""Assembles a pack's files from the results of the stages.
 
-A policy without a check is listed. The pack does not load until its owner accepts each of these policies.
+Policies without a check are listed. The pack does not load until its owner accepts each of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case becomes a variation if that shortens it to at most this share of its full length."""
+"""A case becomes a variation if that reduces it to at most this share of its length."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
-    """Shorten cases: similar cases become variations under `but` of another case."""
+    """Shorten a list of cases by making similar cases variations (`but`) of another case."""
     made: list[Case] = []
     for case in map(_without_default, cases):
         best: tuple[int, Case, Case] | None = None
@@ -67,7 +67,6 @@ def _listed(but: Any) -> list[Any]:
 
 
 def _variation(base: Case, case: Case) -> Case | None:
-    """Return the variation that turns one case into another, or None."""
     if not case.get("note") or any(base.get(name) != case.get(name) for name in ("policy", "rule")):
         return None
     if not isinstance(base.get("call", {}), dict) or not isinstance(case.get("call", {}), dict):
@@ -85,7 +84,6 @@ def _variation(base: Case, case: Case) -> Case | None:
 
 
 def _makes(base: Case, change: Case, case: Case) -> bool:
-    """Whether a variation produces exactly this case."""
     alone = {name: part for name, part in base.items() if name != "but"}
     whole, wanted = (convert(each, WrittenCase, strict=False) for each in (alone, case))
     told = convert(change, Variation, strict=False)
@@ -99,7 +97,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Return the records, or parts of records, that are new or changed in the second value."""
+    """Return the records, or parts of records, that are new or changed in `after`."""
     made: Case = {}
     for name, record in after.items():
         old = before.get(name, UNSET)
@@ -123,7 +121,6 @@ class Assembled(Struct, frozen=True):
 
 
 def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
-    """Return the pack's files by path. `work` must be complete."""
     made = assembled(source, work, name=name, reading=reading)
     return {**made.files, "compiled.yaml": record(source, work, made.files, made.weighed)}
 
@@ -173,7 +170,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     sorted_as = work.kinds.get(draft.id)
     body: dict[str, Any] = {
         "id": draft.id,
-        # An unsorted policy must be enforced or accepted by name.
+        # A policy that was never sorted must be enforced, or accepted by name.
         "kind": sorted_as.kind if sorted_as is not None else "rule",
         "tools": list(sorted_as.tools) if sorted_as is not None and sorted_as.kind == "guard" else [],
         "definition": draft.definition,
@@ -186,7 +183,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
 
 
 def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the policies without guard and rule, by id."""
+    """Return the policies that have neither a guard nor a rule, by id."""
     parts = ("guards/", "rules.yaml", "policies.yaml")
     found = [pair for path in files if path.startswith(parts) for pair in read_items(path, files[path]).items()]
     held = {key[1] for key, _ in found if key[0] == "guards"}
@@ -200,7 +197,7 @@ def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def on_trial(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the files as a pack that loads with unaccepted policies. This pack is never written."""
+    """Return the files with every policy accepted, so that the pack loads for trials. Nothing is written to disk."""
     lacking, nobody = unenforced(files), {"accepted_by": "nobody", "reason": "on trial"}
     bodies = read_yaml(files["policies.yaml"], file="policies.yaml").data["policies"]
     made = [{"unenforced": nobody, **body} if body["id"] in lacking else body for body in bodies]
@@ -267,7 +264,7 @@ def _file(document: Document, offset: int) -> dict[str, str]:
 
 
 def _merged(checks: list[Check]) -> dict[str, Any]:
-    """Merge the rules of several policies. A predicate with two meanings gets two names."""
+    """Merge the rules of several policies. If two predicates share a name but differ in meaning, one is renamed."""
     predicates: dict[str, Any] = {}
     rules: list[dict[str, Any]] = []
     for check in checks:
@@ -286,14 +283,14 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
-    """Return a case with the time of its trial, if its check uses the time and the pack has no clock."""
+    """Add the time of the trial to a case if its check uses the time and the pack has no clock."""
     asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
     return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 
 
 def _part(draft: Draft, document: Document) -> str:
-    """Return the file for a policy's guard and cases, named after the heading above the policy or after its
-    document.
+    """Return the name of the file for a policy's guard and cases. It comes from the heading above the policy, or from
+    the document.
     """
     found = ranges(draft.quotes, document)
     heading = document.heading_at(found[0][0][0]) if found else ""
@@ -307,8 +304,8 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """For each policy, return the number of recorded calls and messages that it flags, with the place and reason of the
-    first few.
+    """For each policy, count the recorded calls and messages that it flags, and list the first few with their
+    reasons.
     """
     if not trajectories:
         return {}

@@ -1,4 +1,4 @@
-"""Tries generated checks in a small pack, with the same code that will run them later."""
+"""Runs generated checks in a small pack, using the code that will run them in production."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -24,17 +24,16 @@ from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
 Case = dict[str, Any]
-"""A case as written in a pack's file."""
 
 Tried = TypeVar("Tried")
 
 _SENTENCE = "This is on trial."
 _KEPT = 64
-"""How many compiled guards and rules are cached."""
+"""The maximum number of compiled guards and rules in the cache."""
 
 
 class Bench:
-    """The parts that all trials share: the tools, the entities, the user facts and the clock."""
+    """What all trials share: the tools, the entities, the user facts and the clock."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class Bench:
         *,
         has_clock: bool = False,
     ) -> None:
-        """`now` is the time of trials. Set `has_clock` if it is also the time of every call."""
+        """`now` is the time of trials. Set `has_clock` if every call happens at that time."""
         self._has_clock = has_clock
         self.trajectories = trajectories
         self.cards = cards
@@ -70,17 +69,17 @@ class Bench:
 
     @cached_property
     def base(self) -> Pack:
-        """The pack without policies. Raises PackError if the entities do not load."""
+        """The pack without its policies. Raises PackError if the entities do not load."""
         return Pack.from_files(self._files)
 
     @cached_property
     def inside(self) -> dict[tuple[str, str], Schema]:
-        """The schemas inside fields that hold records."""
+        """The schemas of records nested inside fields."""
         return insides(self.things, self.cards)
 
     @cached_property
     def plausible(self) -> Plausible:
-        """The values that schemas and recorded results suggest for situations."""
+        """The values that schemas and recorded results show to be possible."""
         schemas: dict[str, dict[str, Any]] = {
             arguments_of(name): {"properties": card.parameters} for name, card in self.cards.items()
         }
@@ -102,7 +101,6 @@ class Bench:
         return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
-        """Return the compiled guard, or the errors that prevent it from loading."""
         guard, wrong = self._parsed(function_name(policy.id), code)
         return guard, list(wrong)
 
@@ -114,16 +112,15 @@ class Bench:
         return (None, wrong) if wrong else (found[name], [])
 
     def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> Iterator[CaseResult | BylawError]:
-        """Yield the result of each case under a guard."""
         written = self._written(told_whole(guard, cases))
         return run_cases(replace(self._holding(policy, guard), cases={"cases/trial.yaml": written}))
 
     def with_guard(self, policy: Policy, guard: Guard) -> Pack:
-        """Return a pack with one guard, for recorded calls."""
+        """Return a pack that contains only this guard, for replaying recorded calls."""
         return self.on_its_clock(self._holding(policy, guard))
 
     def on_its_clock(self, pack: Pack) -> Pack:
-        """Return a pack for recorded calls. Each call uses its own time unless the pack has a clock."""
+        """Return the pack with the right clock for recorded calls: the pack's own, or the time of each call."""
         return pack if self._has_clock else replace(pack, now=None)
 
     def _holding(self, policy: Policy, guard: Guard) -> Pack:
@@ -131,7 +128,7 @@ class Bench:
         return replace(self.base, policies={policy.id: policy}, guards={policy.id: guard}, by_tool=by_tool)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
-        """Return cases as in a pack's file. Cached, because many guards are tried on the same cases."""
+        """Parse cases as if they came from a pack's file. Cached, because many guards are tried on the same cases."""
         key = repr(cases)
         if key not in self._case_files:
             self._case_files[key] = read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))
@@ -144,7 +141,7 @@ class Bench:
         return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
-        """Return the faults in a guard's cases that no guard could fix."""
+        """Return faults in a guard's cases that no guard could fix."""
         code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
         guard, _ = self.guard(policy, code)
         assert guard is not None
@@ -183,7 +180,6 @@ class Bench:
             return error
 
     def rule_faults(self, policies: Sequence[Policy], rules: Mapping[str, Any]) -> list[str]:
-        """Return the errors that prevent rules from loading."""
         try:
             self.with_rules(policies, rules)
         except PackError as error:
@@ -192,7 +188,7 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """Return the cases of a guard that searches. Each declares that no other entities exist."""
+    """Mark the cases of a guard that searches as complete: no other entities exist."""
     if not guard.searches:
         return cases
     return [
@@ -201,7 +197,7 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def cases_answer(text: str) -> list[Case]:
-    """Return the cases of an answer. Raises Unreadable if it is not a list of cases."""
+    """Parse an answer as a list of cases. Raises Unreadable if it is something else."""
     data = yaml_answer(text)
     listed: Any = data.get("") or data.get("cases")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):

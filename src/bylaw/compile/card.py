@@ -1,4 +1,4 @@
-"""Collects the known facts about a tool before its effect is described, and describes schemas in words."""
+"""Collects what is known about a tool before its effect is described, and describes schemas in words."""
 
 import re
 from collections import Counter
@@ -16,15 +16,15 @@ _LONGEST = 1_200
 _DOCUMENTED = re.compile(
     r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b|(?<=\.)\s+(?:Returns|Raises|Errors)\b"
 )
-"""The start of the part of a docstring that describes arguments and results."""
+"""Matches the start of a docstring's section on arguments or results."""
 DEEPEST = 6
-"""The maximum depth to follow a schema."""
+"""How many levels of a schema are followed."""
 _WORDS = 300
-"""The maximum length of text about one argument or one bound tool."""
+"""The maximum length, in characters, of the text about one argument or one bound tool."""
 
 
 class Card(Struct, frozen=True):
-    """The known facts about one tool."""
+    """What is known about one tool."""
 
     name: str
     description: str = ""
@@ -40,7 +40,6 @@ class Card(Struct, frozen=True):
 
     @property
     def signature(self) -> str:
-        """The name and arguments on one line."""
         given = (
             f"{name}{'' if name in self.required else '?'}: {kind_of(schema)}"
             for name, schema in self.parameters.items()
@@ -49,7 +48,6 @@ class Card(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """A short description, for choosing among tools."""
         return self._line(_first(self.description))
 
     def _line(self, described: str) -> str:
@@ -64,7 +62,6 @@ class Card(Struct, frozen=True):
 
     @property
     def _arguments(self) -> list[str]:
-        """Return the catalogue's descriptions of arguments."""
         said = {name: cast(dict[str, Any], schema or {}).get("description") for name, schema in self.parameters.items()}
         return [f"{name}: {' '.join(str(words).split())[:_WORDS]}" for name, words in said.items() if words]
 
@@ -77,14 +74,12 @@ class Card(Struct, frozen=True):
 
 
 def _first(text: str) -> str:
-    """Return the first sentence of a description."""
     line = " ".join(text.split())
     end = line.find(". ")
     return line if end < 0 else line[: end + 1]
 
 
 def kind_of(schema: Any) -> str:
-    """Return an argument's type in a few words."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(words := record.get("enum"), list):
         return "|".join(map(str, cast(list[Any], words)))
@@ -96,7 +91,7 @@ def kind_of(schema: Any) -> str:
 
 
 def schema_text(schema: Any) -> str:
-    """Return a result's JSON schema in the words of `result.Form`."""
+    """Describe the JSON schema of a result in words, in the notation of `result.Form`."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     properties = record.get("properties")
     if isinstance(properties, dict):
@@ -114,7 +109,7 @@ def schema_text(schema: Any) -> str:
 
 
 def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
-    """Yield every property name at any depth."""
+    """Yield every property name of a schema, including nested ones."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)
@@ -129,12 +124,12 @@ _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
 _PARTS_OF_A_LISTING = 2
 _LISTS = 20
-"""If this many lists were recorded and none was empty, the list is never empty."""
+"""If at least this many lists were recorded and none was empty, the list is assumed never to be empty."""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
 class Form:
-    """The form of all values recorded at one place."""
+    """The common form of all values recorded in one place."""
 
     def __init__(self) -> None:
         self.values = SeenValues()
@@ -177,7 +172,7 @@ class Form:
         return self._kind(self._words)
 
     def named(self, name: str) -> str:
-        """Return the form of a field with a name. An id is never an enumeration, even with few recorded values."""
+        """Describe the field `name`. An id is never listed as an enumeration, even if few values were recorded."""
         is_id = name == "id" or name.endswith(("_id", "Id"))
         return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
 
@@ -186,7 +181,6 @@ class Form:
         return f"{kind} or null" if self.values.nullable else kind
 
     def schema(self) -> dict[str, Any]:
-        """Return the form as a JSON schema."""
         if self.items is not None:
             listed = {"type": "array", "items": self.items.schema()}
             return listed | {"minItems": 1} if self.shortest and self.lists >= _LISTS else listed
@@ -203,7 +197,7 @@ class Form:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """Return the few words that occur; none if a word contains a digit, as ids do."""
+        """Return the few words that occur, or nothing if a word contains a digit, as ids do."""
         return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
 
     @property
@@ -216,7 +210,6 @@ class Form:
 
     @property
     def _is_table(self) -> bool:
-        """Whether the field names are data, such as ids."""
         named_by_data = sum(bool(re.search(r"\d", name)) for name in self.fields) * 2 > len(self.fields)
         return len(self.fields) > 1 and (named_by_data or len(self.fields) > _NAMES_OF_A_TABLE * 3)
 
@@ -254,11 +247,11 @@ class Results:
                 form.add(event.value())
 
     def schema(self, tool: str) -> dict[str, Any]:
-        """Return the schema of a tool's results; empty if none were recorded."""
+        """Return the schema of a tool's results. It is empty if no result was recorded."""
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:
-        """Return the form of a tool's results and errors in words; empty if none were recorded."""
+        """Describe a tool's results and errors in words. The text is empty if none were recorded."""
         lines: list[str] = []
         if tool in self._forms:
             lines.append(f"results: {self._forms[tool]}")
@@ -268,7 +261,7 @@ class Results:
 
 
 def has_table(schema: Any) -> bool:
-    """Whether a record contains a table of records and more than an id and a list."""
+    """Whether a record contains a table of records, not just an id and a list."""
     if not isinstance(schema, dict):
         return False
     record = cast(dict[str, Any], schema)

@@ -1,4 +1,4 @@
-"""The compiled check of one policy, the cases it passes, and questions for a reviewer."""
+"""The compiled check of a policy, its cases, and questions for a reviewer."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,21 +13,21 @@ from bylaw.scan.written import dump
 
 
 class Question(Struct, frozen=True):
-    """A decision for a reviewer."""
+    """A question for a reviewer to decide."""
 
     about: str
     """A short heading."""
     text: str
     input: dict[str, Any] | None = None
-    """The call and the facts in question."""
+    """The call and the facts that the question is about."""
 
 
 UNANSWERED = "a question about it has no answer yet"
-"""Why a policy has no check if a compile ended early."""
+"""The reason given when a compile ends before a policy has a check."""
 
 
 class Check(Struct, frozen=True):
-    """The guard or the rule of one policy, or why it has none."""
+    """The guard or rule of one policy, or the reason that it has none."""
 
     policy: str
     code: str = ""
@@ -39,16 +39,16 @@ class Check(Struct, frozen=True):
     """Why the policy is not enforced."""
     repairs: int = 0
     generated: int = 0
-    """The number of generated inputs on which the check was tried."""
+    """The number of generated inputs that the check ran on."""
     divided: int = 0
-    """The number of inputs on which two generations differed."""
+    """The number of inputs for which two generations gave different results."""
     shown: str = ""
-    """The digest of all text in the check's questions. If the digest is unchanged, the check is reused."""
+    """A digest of all text in the check's questions. An unchanged digest means that the check can be reused."""
 
 
 def settled(policy: str, settle: Callable[[], Check | None]) -> Check | None:
-    """Return a policy's check. An unexpected error in generated code is reported for this policy and does not end the
-    compile.
+    """Run `settle` and return the policy's check. An unexpected error in generated code is reported for this policy and
+    does not end the compile.
     """
     try:
         return settle()
@@ -76,7 +76,9 @@ _REFEREE = json_prompt("referee", _Answer)
 def rule_on(
     desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
 ) -> dict[int, Ruling]:
-    """Return the referee's decisions by position. The referee does not see the cases' expected outcomes."""
+    """Return the referee's decisions, by the position of the situation. The referee does not see the expected
+    outcomes.
+    """
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
@@ -96,9 +98,9 @@ def _judged(answer: _Answer, count: int, allowed: Sequence[str]) -> tuple[tuple[
 
 
 def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
-    """Return a disputed case with the referee's outcome, or none if the sentences leave it undecided.
+    """Return a disputed case with the referee's outcome, or nothing if the sentences do not decide it.
 
-    The owner is told in both cases. `shown` is the part of the case that the owner sees.
+    Either way, a question tells the owner. `shown` is the part of the case that the owner sees.
     """
     shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
     if ruling is None or ruling.want == "unclear":

@@ -1,4 +1,4 @@
-"""The context of a question about policies: only the tools that they bind and the entities within reach."""
+"""Selects the context of a question about policies: the tools they bind and the entities within reach."""
 
 import json
 import re
@@ -10,34 +10,33 @@ from bylaw.compile.card import Card, names_in, schema_text
 from bylaw.compile.things import Schema, Things, insides, keys_of, section, shown_as
 
 _LONGEST = 24_000
-"""The maximum length of text about tools in one question."""
+"""The maximum length, in characters, of the text about tools in one question."""
 _SEVERAL = 2
 _MOST_OTHERS = 40
-"""The maximum number of unbound tools to name."""
+"""The maximum number of unbound tools that a question names."""
 _ORDER = re.compile(
     r"\b(in (this|that|the following|the given) order|gives an order|first (look|check|see|make sure)"
     r"|looks? .{0,40} first)\b",
     re.IGNORECASE,
 )
-"""Words that state an order of checks."""
+"""Phrases that state the order of several checks."""
 _DAYS = ("date", "day")
-"""Names of key parts that hold a day."""
+"""Words in the names of key parts that hold a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """Return the bound tools with arguments, one per line."""
     wanted = set(tools)
     return "\n".join(card.bound for name, card in cards.items() if name in wanted)
 
 
 def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Return further notes for writing code if the entities within reach need them; otherwise empty."""
+    """Return notes for writing code that the entities within reach call for. The text is empty if there are none."""
     return _lists_note(cards, tools) + _days_note(things, cards, tools) + _order_note(things, cards, tools, sentences)
 
 
 def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Return advice to check first what needs fewer facts, if several entities are within reach and no order is
-    given.
+    """Advise to check first what needs the fewest facts, if several entities are within reach and no order is
+    stated.
     """
     if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
         return ""
@@ -49,7 +48,7 @@ def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
 
 
 def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
-    """Return advice that the calendar often decides, if an entity has a day in its key."""
+    """Advise that the calendar often decides, if an entity has a day in its key."""
     for name in things.entities if tools else ():
         keys = keys_of(things.entities[name])
         day = next((key for key in keys if key in _DAYS or key.endswith(tuple(f"_{each}" for each in _DAYS))), None)
@@ -63,7 +62,7 @@ def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) 
 
 
 def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """Return advice on looping over several list arguments together, if a bound tool has them."""
+    """Advise how to loop over several list arguments together, if a bound tool has them."""
     for tool in dict.fromkeys(tools):
         lists = [
             name
@@ -79,9 +78,7 @@ def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences: str) -> str:
-    """Return the unbound tools by name and arguments. If there are very many, return only those that the sentences
-    name.
-    """
+    """List the unbound tools with their arguments. If there are very many, list only those that the sentences name."""
     bound = set(tools)
     others = {name: card for name, card in cards.items() if name not in bound}
     if len(others) > _MOST_OTHERS:
@@ -91,21 +88,21 @@ def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences:
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
-    """Return every tool, one per line. If there are very many, describe the tools closest to the policies' words and
-    only name the rest.
+    """List every tool, one per line. If there are very many, describe those closest to the policies' words and only
+    name the rest.
     """
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
 def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
-    """Return every tool with results. If there are very many, describe the tools closest to the fields' words and only
+    """List every tool with its results. If there are very many, describe those closest to the fields' words and only
     name the rest.
     """
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 
 
 def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, between: str) -> str:
-    """Return the descriptions of all tools if they fit, or else of the closest ones."""
+    """Return the descriptions of all tools if they fit, otherwise of the closest ones."""
     if sum(map(len, told.values())) <= _LONGEST:
         return between.join(told.values())
     wanted = _words(words)
@@ -122,15 +119,15 @@ def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, bet
 
 
 def _words(text: str) -> set[str]:
-    """Return word stems, so that `bookings`, `booked` and `book` are equal."""
+    """Return the stems of words, so that `bookings`, `booked` and `book` are equal."""
     return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower().replace("_", " "))}
 
 
 def things_text(
     things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any], sentences: str = ""
 ) -> str:
-    """Return the entities that the tools' arguments name, directly or through records, and the entities that the
-    sentences name.
+    """Describe the entities that the sentences name, and those that the tools' arguments reach directly or through
+    records.
     """
     near = _near(things, cards, tools) | _named(things, sentences)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
@@ -149,7 +146,7 @@ def things_text(
 
 
 def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
-    """Return how the conversation creates an entity that exists only in it; empty for other entities."""
+    """Say how the conversation creates an entity that exists only in it. The text is empty for other entities."""
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
@@ -180,8 +177,8 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
 
 
 def _named(things: Things, sentences: str) -> set[str]:
-    """Return the entities that sentences name: by a word of their name, or by a multi-word field that only they
-    have.
+    """Return the entities that sentences name, by a word of the name or by a multi-word field that no other entity
+    has.
     """
     text = f" {' '.join(_singular(sentences))} "
     fields = {
@@ -198,25 +195,25 @@ def _named(things: Things, sentences: str) -> set[str]:
 
 
 def _singular(text: str) -> list[str]:
-    """Return lower-case words in the singular, the same for `PlanOption` and `plan_options`."""
+    """Split a name into lower-case singular words. `PlanOption` and `plan_options` give the same words."""
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)
     return [re.sub(r"(?<=[^s])s$", "", re.sub(r"ies$", "y", word.lower())) for word in words]
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:
-    """Whether at least one part of a key is available. The other parts may be constants, such as a kind that a policy
+    """Whether at least one part of a key is known. The other parts may be constants, such as a kind that a policy
     names.
     """
     return not key or any(_leads(name, part) for part in key for name in names)
 
 
 def _leads(name: str, key: str) -> bool:
-    """Whether a field or argument may hold keys, such as `primary_order_id` or `orders` for `order_id`."""
+    """Whether a field or argument can hold a key. `primary_order_id` and `orders` can hold an `order_id`."""
     return name == key or name.endswith(f"_{key}") or (key.endswith("_id") and name == f"{key.removesuffix('_id')}s")
 
 
 def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str, Any]:
-    """Return the arguments of an entity's look-up tool. These may list the values of its key."""
+    """Return the arguments of the tool that looks up an entity. They may list the values of its key."""
     read = body.get("read")
     tool = cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read
     return cards[str(tool)].parameters if str(tool) in cards else {}
@@ -236,19 +233,19 @@ def _thing(
 
 
 def _gathered(spec: Any) -> str:
-    """Return the entities that a list of keys names."""
+    """Describe which entities a list of keys refers to."""
     record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
     return f" of every {str(record['keys_of']).partition('.')[0]} with this key" if record.get("keys_of") else ""
 
 
 def _unless_set(spec: Any) -> str:
-    """Return the value of a field that a record lacks."""
+    """Describe the value of a field that a record lacks."""
     record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
     return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
 
 
 def field_kind(spec: Any) -> str:
-    """Return a field's type in a word, or its possible values."""
+    """Return a field's type in one word, or its possible values."""
     if isinstance(spec, list):
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):

@@ -1,4 +1,4 @@
-"""Gives the compiler's stages the known answers and collects the requests for missing answers.
+"""Gives the compiler's stages their answers and collects the questions that still need one.
 
 A stage never waits. It asks its questions and stops if an answer is missing. All missing answers are then requested
 together, and the stages run again. So a stage is a pure function of its input and the answers.
@@ -24,29 +24,27 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 Data = TypeVar("Data")
 Judge = Callable[[Data], tuple[Made, list[str]]]
-"""Interprets an answer and lists its faults for its author."""
+"""Interprets an answer, and lists its faults for the author of the answer."""
 
 
 FAULTY = "the answer was "
-"""The start of complaints about a refused, truncated or malformed answer."""
+"""How complaints about a refused, truncated or malformed answer begin."""
 
 
 class Outcome(Struct, Generic[Made], frozen=True):
-    """The final result of a question."""
-
     made: Made
     complaints: tuple[str, ...]
-    """The remaining complaints about the last answer."""
+    """Complaints about the last answer that remain."""
     rounds: int
-    """How often the question was asked."""
+    """The number of times the question was asked."""
 
 
 class Unanswered(Exception):
-    """An answer is missing. Its request was recorded."""
+    """An answer is missing. Its request has been recorded."""
 
 
 def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
-    """Decorate work that may ask. It returns None while an answer is missing."""
+    """Decorate a function that may ask questions, so that it returns None while an answer is missing."""
 
     @wraps(work)
     def made(*args: Given.args, **named: Given.kwargs) -> Made | None:
@@ -59,30 +57,29 @@ def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
 
 
 class Desk:
-    """Answers by request. A request without an answer is recorded as wanted."""
+    """Holds the answers by request, and records each request that has no answer yet."""
 
     def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
         self._at_hand = at_hand
-        """Finds an existing answer without asking."""
+        """Returns an answer that already exists, without asking."""
         self._answers: dict[str, Answer] = {}
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
-        """Every request whose answer the last run used."""
+        """Every request whose answer was used in the last run."""
         self.usage = Usage()
-        """The tokens of these requests and answers, if counted."""
+        """The tokens of these requests and answers, where known."""
         self.can_ask = True
-        """Whether new questions can be asked. Recordings cannot answer any."""
+        """Whether new questions can be asked. With recorded answers they cannot."""
         self.gives_up = False
-        """Whether to continue without missing answers. The policies concerned then have no check."""
+        """Whether to go on without missing answers. The affected policies then have no check."""
 
     def begin(self) -> None:
-        """Prepare a run of the stages."""
         self.wanted.clear()
         self.asked.clear()
         self.usage = Usage()
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer. If it is missing, record the request and stop the work."""
+        """Return the answer to a request. If there is none, record the request and stop the stage."""
         found = self._answers.get(request.key)
         if found is None and self._at_hand is not None:
             found = self._at_hand(request)
@@ -95,8 +92,8 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """Apply work to each item. If answers are missing, the work stops only after every item was tried, so that all
-        requests go out together.
+        """Apply `work` to each item. If answers are missing, stop only after every item was tried, so that all requests
+        go out together.
         """
         made: list[Made] = []
         is_missing = False
@@ -110,7 +107,7 @@ class Desk:
         return made
 
     def attempt(self, work: Callable[[], Made]) -> Made | None:
-        """Return the work's result; None if it needs an answer that cannot be requested."""
+        """Return the result of `work`, or None if it needs an answer that cannot be requested."""
         wanted = dict(self.wanted)
         try:
             return work()
@@ -121,7 +118,7 @@ class Desk:
             return None
 
     def fetch(self, chat: Chat) -> None:
-        """Ask all wanted questions. Raises `Pending` if answers are missing."""
+        """Ask all recorded questions. Raises `Pending` if answers are still missing."""
         requests = list(self.wanted.values())
         answers = chat.ask(requests)
         if answers and all(each.fault == "failed" for each in answers):
@@ -137,12 +134,12 @@ class Desk:
         empty: Made,
         attempt: int = 1,
     ) -> Outcome[Made]:
-        """Ask a stage's question. An unreadable answer gives `empty`."""
+        """Ask the question of a stage. If the answer is unreadable, return `empty`."""
         request = prompt.request(shown, attempt)
         return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
 
     def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
-        """Ask, and send a faulty answer back with complaints, in at most `rounds` attempts."""
+        """Ask a question, and return a faulty answer to its author with complaints, for at most `rounds` rounds."""
         for number in range(1, rounds + 1):
             answer = self.answer(request)
             made, complaints = judge(answer.text)
@@ -157,7 +154,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """Return the complaints about a faulty answer. If an answer is missing, only that is listed."""
+    """Return the complaints about a faulty answer. If it was refused or malformed, that is the only complaint."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"
@@ -165,12 +162,11 @@ def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
 
 
 def grouped(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
-    """Split items into groups of at most `size`."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:
-    """Return the same question with its earlier answer and the complaints."""
+    """Return the question again, with its earlier answer and the complaints about it."""
     listed = "\n".join(f"- {each}" for each in complaints)
     ask = "Answer again, in full, in the same form. Keep what was right."
     text = f"Your answer cannot be used as it is:\n\n{listed}\n\n{ask}"
@@ -181,7 +177,6 @@ def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Reque
 _FOLDER = Path(__file__).parent / "prompts"
 
 render = partial(render_file, _FOLDER)
-"""Builds the request of a prompt file with values."""
 
 
 class Unreadable(Exception):
@@ -189,7 +184,7 @@ class Unreadable(Exception):
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
-    """The question of one stage, how to read its answer, and how often to ask it."""
+    """The question of one stage, with the function that reads its answer and the number of attempts."""
 
     name: str
     """The name of the question's file in `prompts/`."""
@@ -201,13 +196,12 @@ class Prompt(Struct, Generic[Data], frozen=True):
     folder: Path = _FOLDER
 
     def request(self, shown: Mapping[str, str], attempt: int = 1) -> Request:
-        """Return the request with these values."""
         return render_file(
             self.folder, self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens
         )
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
-        """Return an answer's result and faults."""
+        """Return the result and the faults of an answer."""
         try:
             return judge(self.read(text))
         except Unreadable as error:
@@ -219,7 +213,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
 
 
 def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder: Path = _FOLDER) -> Prompt[Data]:
-    """Return a question whose answer is JSON of this type."""
+    """Return a prompt whose answer is JSON of the type `shape`."""
 
     def read(text: str) -> Data:
         try:
@@ -231,7 +225,7 @@ def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder:
 
 
 def yaml_answer(text: str) -> dict[str, Any]:
-    """Return the YAML of an answer. Raises Unreadable if it is not YAML."""
+    """Parse the YAML of an answer. Raises Unreadable if it is not YAML."""
     try:
         return read_yaml(unfenced(text), file="answer").data
     except YamlError as error:
@@ -239,5 +233,5 @@ def yaml_answer(text: str) -> dict[str, Any]:
 
 
 def prompt_text(name: str) -> str:
-    """Return a part of a prompt that only some requests use."""
+    """Return the part of a prompt that only some requests include."""
     return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

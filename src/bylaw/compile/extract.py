@@ -1,8 +1,8 @@
 """Extracts the document's policies section by section, with verbatim quotes.
 
-Sentences that no policy cites are asked about once more and then listed. A policy whose quote is not in the document is
-sent back for correction, and dropped if the quote is still wrong. After a change of the document, unchanged parts are
-not read again.
+Sentences that no policy cites are asked about once more and then listed. A policy with a quote that is not in the
+document is sent back for correction, and dropped if the quote is still wrong. If the document changes, unchanged parts
+are not read again.
 """
 
 import re
@@ -22,20 +22,20 @@ from bylaw.policy.document import HEADING, Document, File, Range, Sentence, read
 from bylaw.policy.statement import told_place
 
 LONGEST = 3_000
-"""The maximum length of a section in characters. A longer paragraph stays whole."""
+"""The maximum length of a section in characters. A longer paragraph is not split."""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 class Section(Struct, frozen=True):
-    """A range of the document, with the headings above its start."""
+    """A range of the document, with the headings above it."""
 
     start: int
     end: int
     above: tuple[str, ...]
     text: str
     file: str = ""
-    """The document, if there are several."""
+    """The name of the document, if there are several."""
 
     def sentences(self, document: Document) -> list[Sentence]:
         return list(document.starting_in(self.start, self.end))
@@ -78,7 +78,7 @@ def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
 
 
 _LONGEST = 1_500
-"""The maximum length of text shown of another document."""
+"""The maximum length, in characters, of text shown from another document."""
 _MOST = 3
 """The maximum number of other documents shown with one policy."""
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
@@ -89,7 +89,6 @@ _SHORTEST = 2
 class _Article(Struct, frozen=True):
     file: File
     name: str
-    """The last part of the path."""
     title: str
 
 
@@ -98,11 +97,11 @@ _LEANS = re.compile(
     r"|it|they|the same|even (then|so)|both|neither)\b",
     re.IGNORECASE,
 )
-"""The start of a sentence that depends on the previous one."""
+"""Matches the start of a sentence that depends on the previous one."""
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """Return the drafts with the text that their sentences refer to."""
+    """Add to each draft the text that its sentences refer to."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
     before = {
@@ -118,7 +117,7 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
 
 
 def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
-    """Yield other sentences that a policy's sentences depend on."""
+    """Yield the other sentences that a policy's sentences depend on."""
     own = covered([draft.quotes], document)
     for start in sorted(own):
         if start in before and before[start].start not in own:
@@ -126,7 +125,7 @@ def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence])
 
 
 def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
-    """Return the documents that a policy's sentences name, with their beginnings."""
+    """Return the beginnings of the documents that a policy's sentences name."""
     found = places(draft.quotes, document)
     own = {document.file_at(start).name for start, _ in found}
     text = " ".join(document.whole(start, end) for start, end in found)
@@ -142,7 +141,7 @@ def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) ->
 
 
 def _title(file: File) -> str:
-    """Return a document's first heading; empty if too short to be recognised in a sentence."""
+    """Return a document's first heading, or an empty string if it is too short to recognise in a sentence."""
     heading = next((match[2] for line in file.text.split("\n") if (match := HEADING.match(line.strip()))), "")
     words = _plain(heading)
     return words if len(words.split()) >= _SHORTEST else ""
@@ -155,25 +154,25 @@ def _plain(text: str) -> str:
 _LITTLE = frozenset(
     re.findall(r"\w+", "a an the this that of to in on at for by with from be is are was were has have")
 )
-"""Words that do not change a statement's meaning."""
+"""Words that do not change the meaning of a statement."""
 
 
 class Repeats(Struct, frozen=True):
     """The result of comparing drafts that quote the same words in several sections."""
 
     drafts: tuple[Draft, ...]
-    """The drafts without repetitions. Drafts that differ name their place."""
+    """The drafts without repetitions. If two drafts differ, their quotes name the place."""
     dropped: dict[str, str]
-    """Repetitions by id, with the draft that they repeat."""
+    """The repeated drafts by id, each with the draft that it repeats."""
     questions: dict[str, tuple[Question, ...]]
-    """For each policy, the question whether it differs from a policy that quotes the same text elsewhere."""
+    """Questions about policies that quote the same text in different sections."""
 
 
 def repeats_text(section: Section, document: Document) -> str:
-    """Return a note on a section's sentences that also occur in an earlier section; empty if there are none."""
+    """Return a note on the sentences that also occur in an earlier section. It is empty if there are none."""
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
-        # Clause numbers count, because authors distinguish clauses by number.
+        # Clause numbers are compared too, because authors distinguish clauses by number.
         first, *_ = document.places(sentence.text)
         if first[0] < section.start:
             lines[sentence.text] = f"- {sentence.text} ({_place(first, document)})"
@@ -186,7 +185,7 @@ def repeats_text(section: Section, document: Document) -> str:
 
 
 def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Repeats:
-    """Return the drafts of all sections in order, without repetitions. Their ids must already differ."""
+    """Return the drafts of all sections in order, without repetitions. Draft ids must be unique."""
     kept: list[tuple[Section, Draft]] = []
     by_words: dict[frozenset[str], list[int]] = {}
     dropped: dict[str, str] = {}
@@ -212,7 +211,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
 
 
 def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
-    """Return a draft's sentences if all occur more than once and no place is given."""
+    """Return a draft's sentences if each of them occurs more than once and no place is given."""
     found = ranges(draft.quotes, document)
     if not found or any(len(places) == 1 for places in found):
         return frozenset()
@@ -220,14 +219,13 @@ def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
 
 
 def _at_home(quote: str, section: Section, document: Document) -> str:
-    """Return a quote that names its place in a section; unchanged if headings do not distinguish the places."""
+    """Add the section's headings to a quote. The quote stays unchanged if headings cannot distinguish the places."""
     words = read_quote(quote, document).words
     own = [start for start, _ in document.places(words) if section.start <= start < section.end]
     return (under_heading(words, own[0], document) if own else "") or quote
 
 
 def _gist(draft: Draft) -> frozenset[str]:
-    """Return the content words of a draft."""
     return frozenset(re.findall(r"\w+", f"{draft.definition} {draft.scope}".lower())) - _LITTLE
 
 
@@ -245,7 +243,7 @@ def _place(place: Range, document: Document) -> str:
 
 
 UNSAID = "nothing was said of it"
-"""The remark for a sentence without an answer."""
+"""The remark for a sentence that no answer mentions."""
 
 
 class Remark(Struct, frozen=True):
@@ -269,21 +267,18 @@ _COVER = json_prompt("cover", _Covering)
 
 
 class Extraction(Struct, frozen=True):
-    """The result of reading the document."""
-
     drafts: tuple[Draft, ...]
     dropped: tuple[str, ...] = ()
-    """Policies left out, with reasons."""
+    """The policies that were left out, with reasons."""
     aside: dict[str, str] = {}
     """Remarks on sentences that no policy cites, by digest."""
     questions: dict[str, tuple[Question, ...]] = {}
     """Questions for the document's owner, by policy."""
     repeats: dict[str, str] = {}
-    """Policies left out because another policy has the same quote and meaning in another section."""
+    """The policies left out because another policy has the same quote and meaning in another section."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Everything left out, with reasons, one per line."""
         told = (f"`{name}` says what `{other}` says, on the same words" for name, other in self.repeats.items())
         return (*self.dropped, *told)
 
@@ -309,12 +304,12 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 
 @stage
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
-    """Return the policies in uncited sentences, and remarks on the uncited sentences that state no policy."""
+    """Return the policies found in uncited sentences, and remarks on the other uncited sentences."""
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []
     for section in sections(document):
-        # A repeated sentence is asked about at its first occurrence.
+        # Ask about a repeated sentence only at its first occurrence.
         left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())
         left = [each for each in left if each.digest not in first.aside and each.digest not in asked]
         asked |= {each.digest for each in left}
@@ -344,7 +339,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         found += drafts
         dropped += outcome.complaints
         aside |= {left[each.number - 1].digest: each.why for each in others if 0 < each.number <= len(left)}
-        # Unmentioned sentences are listed too, so that the same document is not asked about again.
+        # List unmentioned sentences too, so that the same document is not asked about again.
         spoken_of = covered((draft.quotes for draft in drafts), document)
         unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
         aside |= {each.digest: UNSAID for each in unsaid}
@@ -358,7 +353,7 @@ def _called(title: str, section: Section) -> str:
 
 
 def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Draft, ...]:
-    """Return the drafts, each with a unique id that can name a function."""
+    """Give each draft a unique id that is also a valid function name."""
     used = set(taken)
     made: list[Draft] = []
     for draft in drafts:
@@ -372,7 +367,7 @@ def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Dra
 
 
 def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, ...], list[str]]:
-    """Return the drafts whose quotes are in the document, and a complaint for each other draft."""
+    """Return the drafts whose quotes are in the document, and a complaint about each other draft."""
     kept: list[Draft] = []
     complaints: list[str] = []
     for draft in drafts:
@@ -387,11 +382,11 @@ def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, 
 
 
 _ALIKE = 0.6
-"""At this share of common words, two sentences count as versions of the same one."""
+"""Two sentences that share at least this fraction of their words count as versions of the same one."""
 
 
 def still_standing(earlier: Sequence[Extraction], document: Document) -> Extraction:
-    """Return policies whose sentences are all still in the document, and the remarks on uncited sentences."""
+    """Return earlier policies whose sentences are all still in the document, and remarks on uncited sentences."""
     drafts = [draft for each in earlier for draft in each.drafts]
     present = {sentence.digest for sentence in document.sentences}
     aside = {digest: said for each in earlier for digest, said in each.aside.items() if digest in present}
@@ -403,7 +398,7 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:
-    """Return new policies under the id of the earlier policy whose sentences they reword."""
+    """Rename each new policy to the id of the earlier policy that it rewords."""
     standing = {draft.id for draft in kept.drafts}
     gone = [draft for draft in before if draft.id not in standing]
     pairs = sorted(
@@ -414,7 +409,7 @@ def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]
     for alike, new, old in pairs:
         if alike >= _ALIKE and new not in names and old not in names.values():
             names[new] = old
-    # A name transferred to another policy is free again.
+    # Once its name has moved to another policy, the old owner's name is free again.
     taken = standing | set(names.values())
     drafts: list[Draft] = []
     for draft in found.drafts:

@@ -4,8 +4,8 @@ Two generations of the code and one of the cases are three readings of a policy.
 of them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy gets no
 guard.
 
-An unused number of a sentence is a hint for the reviewer. A guard that uses another number instead, such as 60 days for
-30, is wrong, unless a case shows that the guard applies the sentence's number.
+A number that a sentence states and the code does not use is a hint for the reviewer. A guard that uses a different
+number, such as 60 days for 30, is wrong, unless a case shows that it applies the stated number.
 """
 
 import ast
@@ -44,8 +44,8 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 def unused_numbers(draft: Draft, code: str) -> list[str]:
     """Return the policy's numbers, in digits, that the code lacks.
 
-    A sentence may state several policies, or be part of a table, so its numbers count only if the definition or
-    description repeats them.
+    A sentence may state several policies or be part of a table, so a number counts only if the definition or
+    description repeats it.
     """
     elsewhere = _used(code)
     own = _numbers(draft.definition, draft.description)
@@ -54,9 +54,11 @@ def unused_numbers(draft: Draft, code: str) -> list[str]:
 
 
 def replaced_numbers(draft: Draft, general: str, code: str, cases: str) -> tuple[list[str], list[str]]:
-    """Return the policy's numbers that are in neither code nor cases, and the numbers that the code uses instead. Both
-    lists are empty if either is. A number does not count as a replacement if the policy or general advice contains it,
-    if it is 0, 1 or 2, or if it is the same in other units (a week and 7 days, 10% and 0.1).
+    """Return the policy's numbers that neither code nor cases use, and the numbers that the code uses instead.
+
+    If one of the two lists would be empty, both are. A number does not count as a replacement if the policy or the
+    general advice contains it, if it is 0, 1 or 2, or if it states the same in other units (a week and 7 days, 10% and
+    0.1).
     """
     tried = {_decimal(found) for found in _NUMBER.findall(cases)}
     missing = [each for each in unused_numbers(draft, code) if _decimal(each) not in tried]
@@ -92,21 +94,18 @@ def _decimal(text: str) -> Decimal:
 
 
 _LACKS = re.compile(r"\d+: the call has no argument .*")
-"""The failure of a guard that reads an argument which some calls lack."""
+"""The error of a guard that reads an argument which some calls lack."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
 class Written(Struct, frozen=True):
-    """The guards of one answer."""
-
     codes: dict[str, str]
-    """Guards by policy."""
     cannot: dict[str, str]
-    """Policies that the author called uncheckable, with reasons."""
+    """Policies that the author of the answer called uncheckable, with reasons."""
 
 
 def one_function(text: str, name: str) -> str:
-    """Return the named function of an answer, or the whole answer if the function is missing."""
+    """Return the named function from an answer, or the whole answer if the function is missing."""
     try:
         return functions_of(text).get(name, text)
     except SyntaxError:
@@ -139,7 +138,7 @@ def read_given_cases(
 
 
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """Return an answer's cases. Of a truncated answer, return the complete cases."""
+    """Return the cases in an answer. If the answer is truncated, return those that are complete."""
     try:
         return cases_answer(text), []
     except Unreadable as error:
@@ -151,11 +150,10 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 
 
 _CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
-"""The cases of five policies with many arguments are long."""
+"""Five policies with many arguments need long cases."""
 
 
 def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
-    """Return an answer's guards and its faults."""
     cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
     try:
         functions = functions_of(source)
@@ -174,7 +172,6 @@ def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[
 
 
 def functions_of(source: str) -> dict[str, str]:
-    """Return the source of each function in an answer."""
     try:
         nodes = parse_python(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -187,7 +184,7 @@ _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
-    """A policy with all the information that its questions show."""
+    """A policy with everything that its questions show."""
 
     draft: Draft
     policy: Policy
@@ -198,31 +195,29 @@ class PolicyBrief(Struct, frozen=True):
     beside: tuple[Draft, ...] = ()
     """Related policies."""
     described: str = ""
-    """The entities without the owner's edits, because an edit is not a reason to ask again."""
+    """The entities without the owner's edits, because an edit is no reason to ask again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
-        """Return the policy in words, with related policies outside `group`."""
+        """Describe the policy in words, together with related policies outside `group`."""
         others = [each for each in self.beside if each.id not in group]
         return _bound(self.draft, self.policy.tools) + related_text(others)
 
     @property
     def digest(self) -> str:
-        """A digest that changes only with information relevant to the policy."""
+        """A digest that changes only if information about this policy changes."""
         things = [line for line in self.described.splitlines() if not line.startswith("Request[")]
         return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The context that a referee sees with the situations."""
         return {"policy": self.text(), "general": self.general, "things": self.things, "now": self.now}
 
     def code_notes(self, bench: Bench) -> str:
-        """Return notes on the bound tools, for writing code."""
         sentences = f"{self.general}\n{self.text()}"
         return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
-        """Whether an earlier check was made from exactly this brief and still loads, or was edited since."""
+        """Whether an earlier check came from exactly this brief and still loads, or was edited since."""
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
@@ -243,12 +238,12 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 
 
 TOGETHER = 5
-"""The number of policies per question."""
+"""The maximum number of policies per question."""
 REPAIRS = 3
 _WALKED = 8
-"""The maximum number of further situations that the referee sees per policy."""
+"""The maximum number of additional situations per policy that the referee sees."""
 _DIVIDING = 3
-"""The maximum number of generated inputs that the referee sees per policy."""
+"""The maximum number of generated inputs per policy that the referee sees."""
 
 
 def write_guards(
@@ -261,7 +256,7 @@ def write_guards(
     beside: Mapping[str, tuple[Draft, ...]],
     edited: Container[str] = (),
 ) -> dict[str, Check]:
-    """Return a check for every guard policy without one. A check that waits for an answer is marked as waiting."""
+    """Return a check for every guard policy without one. A check that still waits for an answer says so."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
@@ -282,7 +277,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """Return the cases of some policies, two generations of code, and why either generation was rejected."""
+    """Return the cases of some policies, two generations of code, and the reasons for rejecting either."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
@@ -319,7 +314,6 @@ def _settle(
     written: Sequence[Written],
     refusals: Sequence[str],
 ) -> Check:
-    """Compare cases and generations until one guard passes."""
     name = brief.draft.id
     cases = given.get(name, [])
     codes = [each.codes[name] for each in written if name in each.codes]
@@ -379,10 +373,7 @@ def _settled(
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
 ) -> tuple[list[Case], list[Question]]:
-    """Return the cases after a referee's decisions.
-
-    The referee decides cases that a generation fails, and inputs on which two generations differ.
-    """
+    """Return the cases after the referee's decisions on failed cases and on inputs where two generations differ."""
     failed = {
         index
         for _, guard in sound
@@ -425,7 +416,7 @@ def _settled(
 def _walked(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> list[Case]:
-    """Return cases for uncovered enumeration values and bounds. Each undecided one becomes a question."""
+    """Return cases for enumeration values and bounds that no case covers. Undecided ones become questions."""
     found = bench.once((brief.draft.id, code, repr(cases)), lambda: _gaps(bench, brief, code, cases))
     situations = [gap.case for gap in found]
     rulings = desk.attempt(lambda: rule_on(desk, situations, ("permit", "deny"), brief.shown)) if found else {}
@@ -471,7 +462,7 @@ def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) ->
 def _mend(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: list[str], cases: Sequence[Case]
 ) -> tuple[str, list[str], int]:
-    """Return the code, the faults that remain after the last repair, and the number of repairs."""
+    """Repair the code. Return it with the remaining faults and the number of repairs."""
     repairs = 0
     while complaints and repairs < REPAIRS:
         code = _repaired(desk, bench, brief, code, complaints)
@@ -496,8 +487,9 @@ def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaint
 def _looked_at_again(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> tuple[str, int]:
-    """Reconsider unusual results on recorded calls. Return the guard and the number of repairs. A new version is
-    accepted if it still passes its cases. Remaining oddities become questions for the owner.
+    """Reconsider a guard that behaves oddly on recorded calls. Return the guard and the number of repairs.
+
+    A new version is accepted if it still passes its cases. Remaining oddities become questions for the owner.
     """
     told = _of_logs(bench, brief, code)
     if not told:
@@ -511,14 +503,15 @@ def _looked_at_again(
 
 
 def _of_logs(bench: Bench, brief: PolicyBrief, code: str) -> str:
-    """Return peculiar results of a guard on recorded calls."""
     guard, _ = bench.guard(brief.policy, code)
     assert guard is not None
     return bench.once((brief.policy, code, "logged"), lambda: complaint(bench, brief.policy, guard))
 
 
 def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[str]:
-    """Return a guard's faults: it does not load, fails cases, never denies, or uses other numbers than its text."""
+    """Return a guard's faults: it does not load, fails cases, never denies, or uses numbers that its text does not
+    state.
+    """
     policy = brief.policy
     guard, wrong = bench.guard(policy, code)
     if guard is None:
@@ -551,7 +544,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
-    """Return a complaint if a guard gives the same answer for every call, apart from calls in which a field is None."""
+    """Return a complaint if a guard fails on generated calls, but only on calls in which a field is None."""
     failed = [each for each in trials if each.outcomes[0] == "failed"]
     empty = [_empty_fields(each) for each in failed]
     if not failed or not all(empty):
@@ -561,7 +554,6 @@ def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
 
 
 def _empty_fields(trial: Trial) -> frozenset[str]:
-    """Return the fields that are None in a generated call."""
     facts: dict[str, dict[str, Any] | None] = trial.case["facts"]
     return frozenset(
         f"{thing.partition('[')[0]}.{name}"
@@ -572,7 +564,6 @@ def _empty_fields(trial: Trial) -> frozenset[str]:
 
 
 def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -> list[Trial]:
-    """Return the guards' results on generated calls."""
     codes = tuple(code for code, _ in guards)
 
     def make() -> list[Trial]:
@@ -584,8 +575,9 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
 
 
 def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
-    """Return a sort key for equivalent guards. A guard that does not search comes first if look-ups are never enough
-    for a permit. After that, a guard that reads fewer facts comes first.
+    """Return a sort key for equivalent guards: those that do not search come first, then those that read fewer facts.
+
+    A guard that searches can never permit a call on look-ups alone.
     """
     guard, _ = bench.guard(policy, code)
     trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []
@@ -594,7 +586,7 @@ def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
-    """Return a few inputs for which the results differ, inputs with the fewest facts first."""
+    """Return a few inputs for which the results differ, those with the fewest facts first."""
     chosen: dict[tuple[str, ...], Trial] = {}
     for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
         said = (*trial.outcomes, *trial.because)

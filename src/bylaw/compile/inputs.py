@@ -1,13 +1,13 @@
-"""Generates the calls on which a guard is tried, and finds the situations that its cases leave out.
+"""Generates the calls that a guard is tried on, and finds the situations that its cases leave out.
 
 Calls are generated in invented worlds, one world per seed, from the constants in guards. Every field of every entity
-has a value from a small pool around the constants. Values thus fall on both sides of limits, and ids often match.
+has a value from a small pool around the constants, so values fall on both sides of limits and ids often match.
 
-Cases may leave out enumeration values that a guard reads, and bounds. A generated call fills each gap: its record has
+Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap: its record has
 the missing value, or the guard's result differs from that of a variant with `<` instead of `<=`. A referee interprets
 the sentences. If the sentences leave a situation undecided, the owner is asked about it.
 
-A guard that fails on some recorded calls, or denies most, is reconsidered once. Complaints contain counts, code
+A guard that fails on some recorded calls, or denies most of them, is reconsidered once. Complaints contain counts, code
 locations and denial texts, but no values from records.
 """
 
@@ -50,21 +50,19 @@ _LARGEST = 10**15
 
 
 class Pool(Struct, frozen=True):
-    """Values to try, by type."""
-
     numbers: tuple[int, ...]
     money: tuple[str, ...]
     days: tuple[str, ...]
     times: tuple[str, ...]
     words: tuple[str, ...]
     read_as: Mapping[str, str]
-    """Arguments that guards read as money, dates or times."""
+    """Arguments that guards read as money, dates or times, with their types."""
     inner_as: Mapping[str, str] = {}
-    """Names inside records that guards read as money, dates or times."""
+    """Names inside records that guards read as money, dates or times, with their types."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
-    """Return the pool around the constants of some guards."""
+    """Build the pool of values around the constants of some guards."""
     numbers, money, days, times = {0, 1, 2}, {Decimal(0)}, {now.date()}, {now}
     words: set[str] = set()
     read_as: dict[str, str] = {}
@@ -116,7 +114,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
 
 
 def _decisive(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every syntax node outside denial texts."""
+    """Yield every syntax node that is not part of a denial's text."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
@@ -124,7 +122,6 @@ def _decisive(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def arguments_read(code: str) -> frozenset[str]:
-    """Return the arguments of the call that a guard reads."""
     nodes = (node for node in ast.walk(parse_python(code)) if isinstance(node, ast.expr))
     return frozenset(filter(None, map(_argument, nodes)))
 
@@ -140,7 +137,6 @@ def _argument(node: ast.expr) -> str:
 
 
 def _part(node: ast.expr) -> str:
-    """Return the name of the record's part that is read."""
     match node:
         case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
@@ -151,7 +147,7 @@ def _part(node: ast.expr) -> str:
 
 
 class World:
-    """An invented world. It records what guards read."""
+    """An invented world that remembers what guards read."""
 
     def __init__(self, seed: str, pool: Pool, inside: Mapping[tuple[str, str], Schema]) -> None:
         self._seed = seed
@@ -159,11 +155,9 @@ class World:
         self._inside = inside
         self.read_so_far: dict[tuple[str, Key], dict[str, Any] | None] = {}
         self.absent: list[Key] = []
-        """Keys of records that do not exist."""
         self.done_so_far: list[dict[str, Any]] = []
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value in this world."""
         key = key_of(key)
         thing = (entity.name, key)
         if thing not in self.read_so_far:
@@ -186,7 +180,7 @@ class World:
         return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return no, one or two entities that match."""
+        """Return up to two matching entities. The list is always complete."""
         found: list[Key] = []
         if len(entity.key) != 1 or not all(isinstance(value, str | int) for value in match.values()):
             return found, True
@@ -199,7 +193,6 @@ class World:
         return found, True
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
-        """Return how many matching earlier calls exist in this world."""
         happened = self._random("done", tool, *sorted(map(str, match.items()))).random() < 0.3
         if happened:
             self.done_so_far.append({tool: dict(match)})
@@ -222,7 +215,7 @@ class World:
             case "array":
                 words = (*_IDS, *self._pool.words) if not name.endswith("_ids") else _IDS
                 items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or words
-                # Parallel lists usually have the same length. Sometimes an agent forgets an item.
+                # Parallel lists usually have the same length, but agents sometimes forget an item.
                 is_unlike = self._random("unlike").random() < _UNLIKE_SHARE
                 length = self._random("length", *([name] if is_unlike else [])).choice(_LENGTHS)
                 length = max(length, int(schema.get("minItems") or 0))
@@ -247,7 +240,7 @@ class World:
                 return self._scalar(field.type, draw, is_id=field.name.endswith("_id"))
 
     def _scalar(self, kind: str, draw: random.Random, *, is_id: bool = False) -> Any:
-        """Return a value of a type or format; a word or an id for an unknown type."""
+        """Draw a value of a type or format. An unknown type gives a word or an id."""
         pool = self._pool
         match kind:
             case "boolean":
@@ -264,7 +257,7 @@ class World:
                 return draw.choice(_IDS if is_id else (*_IDS, *pool.words))
 
     def _made(self, name: str, schema: Schema, draw: random.Random) -> Any:
-        """Return a value that fits a schema, including nested records."""
+        """Draw a value that fits a schema, including nested records."""
         if words := schema.get("enum"):
             return draw.choice(cast(list[Any], words))
         if isinstance(inner := schema.get("additionalProperties"), dict):
@@ -286,15 +279,15 @@ _DAY = re.compile(r"\bYYYY-MM-DD\b(?!T| HH)|\b\d{4}-\d\d-\d\d\b(?!T)")
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """Return the format of a text by its schema, or by a description that writes a day."""
+    """Return a text's format, as given by its schema or by a description that spells out a date."""
     return str(schema.get("format") or ("date" if _DAY.search(str(schema.get("description"))) else ""))
 
 
 class Trial(Struct, frozen=True):
-    """The results of guards for one generated call."""
+    """The results of several guards for one generated call."""
 
     case: Case
-    """The input as a case without an expected outcome."""
+    """The call and its facts, without an expected outcome."""
     outcomes: tuple[str, ...]
     """Each guard's outcome: `permit`, `deny` or `failed`."""
     because: tuple[str, ...]
@@ -311,9 +304,9 @@ def tried(
     inside: Mapping[tuple[str, str], Schema],
     plausible: Plausible | None = None,
 ) -> list[Trial]:
-    """Return the results of one policy's guards on the same generated calls.
+    """Run one policy's guards on the same generated calls.
 
-    `inside` has the schemas of fields with records.
+    `inside` holds the schemas of fields that contain records.
     """
     plausible = plausible or Plausible({}, ())
     pool = pool_of(codes, now)
@@ -342,8 +335,8 @@ def tried(
 
 
 def _absent_share(entity: Entity) -> float:
-    """Return how often an entity is absent. An entity without a key always exists, unless the conversation
-    creates it.
+    """Return how often an entity is absent. An entity without a key always exists, unless the conversation creates
+    it.
     """
     if entity.origin == "conversation":
         return _UNMADE_SHARE
@@ -358,7 +351,7 @@ def _name(thing: tuple[str, Key]) -> str:
 _TRIED = 200
 """The maximum number of recorded conversations per guard."""
 _FEWEST = 5
-"""Denials are unusual if there are at least this many and they make up more than half of the calls."""
+"""Denials are suspicious if there are at least this many and they affect more than half of the calls."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -368,7 +361,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """Return a description of a guard's peculiar results on recorded calls, or an empty text."""
+    """Describe what is odd about a guard's results on recorded calls. The text is empty if nothing is."""
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []
@@ -387,7 +380,7 @@ def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
 
 
 def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> str:
-    """Return a complaint if a rule is broken in most recorded conversations with a write, or an empty text."""
+    """Return a complaint if a rule is broken in most recorded conversations with a write, otherwise an empty string."""
     pack = bench.on_its_clock(bench.with_rules([policy], rules))
     writes = {tool.name for tool in pack.schema.tools.values() if tool.effect == "write"}
     talks = _calling(bench.trajectories, writes)
@@ -398,7 +391,6 @@ def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> st
 
 
 def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajectory]:
-    """Return the first conversations that call one of these tools."""
     found = (
         each for each in trajectories if any(isinstance(event, Call) and event.tool in tools for event in each.events)
     )
@@ -406,7 +398,7 @@ def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajec
 
 
 def _denial(guard: Guard, because: str) -> str:
-    """Return a denial's text without values."""
+    """Return the text of a denial without values from records."""
     for text in guard.denials:
         if re.fullmatch(".*".join(map(re.escape, text.split("..."))), because, re.DOTALL):
             return text
@@ -414,7 +406,7 @@ def _denial(guard: Guard, because: str) -> str:
 
 
 def _names(bench: Bench) -> set[str]:
-    """Return the names of arguments, entities and fields, including those inside records."""
+    """Return the names of arguments, entities and fields, including those nested in records."""
     schema = bench.base.schema
     found = {name for entity in schema.entities.values() for name in (entity.name, *entity.key, *entity.fields)}
     for card in bench.cards.values():
@@ -426,14 +418,13 @@ _OTHER: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: a
 
 
 class Gap(Struct, frozen=True):
-    """A situation without a case."""
+    """A situation that no case covers."""
 
     about: str
     """The situation, such as `Bill.status: Awaiting Payment`."""
     case: Case
     """A generated call in that situation, without an expected outcome."""
     outcome: str
-    """The guard's outcome."""
 
 
 def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
@@ -456,7 +447,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
-    """Yield variants of the guard with one bound changed, each with the original comparison."""
+    """Yield variants of a guard that each change one bound, with the original comparison."""
     count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
     for number in range(count):
         tree = parse_python(code)
@@ -469,7 +460,9 @@ def variants(code: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(bench: Bench, case: Case, read: Container[str] | None = None) -> Iterator[str]:
-    """Yield the enumeration values in a case, by field and by argument. With `read`, only these arguments count."""
+    """Yield the enumeration values in a case, by field and by argument. If `read` is given, only those arguments
+    count.
+    """
     entities = bench.base.schema.entities
     for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
         kind = thing.partition("[")[0]

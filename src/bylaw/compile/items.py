@@ -1,10 +1,10 @@
-"""Converts a pack's files to items (policies, tools, entities, cases, functions) and back, and merges them.
+"""Splits a pack's files into items (policies, tools, entities, cases, functions), merges items, and writes them back.
 
-An item is identified by its name, in whichever file it is. In an edited file, all other lines stay unchanged.
+An item is identified by its name, whichever file it is in. In an edited file, all other lines stay unchanged.
 
-The merge has three sides: the compiler's last version, the owner's current one, and the compiler's new one. It goes
-item by item, and a deletion is an edit. If the owner and the compiler both changed an item, the owner's edit is kept
-and a question reports the conflict. A policy's kind, tools and check always come from the same side.
+The merge has three sides: the compiler's last version, the owner's current version, and the compiler's new version. It
+works item by item, and a deletion counts as an edit. If the owner and the compiler both changed an item, the owner's
+edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same side.
 """
 
 import ast
@@ -24,16 +24,16 @@ from bylaw.scan.written import dump, packed
 from bylaw.text.python import parse_python
 
 Key = tuple[str, ...]
-"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name in that section."""
+"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name within that section."""
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
-"""Folders in which any file may contain an item."""
+"""Folders whose items may be in any file."""
 _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 
 def read_items(path: str, text: str) -> Items:
-    """Return the items of one file. Raises an error with the place if it cannot be read."""
+    """Return the items in one file. If the file cannot be read, the error names the place."""
     folder = path.split("/")[0]
     if path.endswith(".py"):
         try:
@@ -56,7 +56,7 @@ def key_of(path: str, section: str, name: str) -> Key:
 
 
 def entries(value: Any) -> dict[str, Any]:
-    """Return a section's entries by name. A section without names is one unnamed entry."""
+    """Return the entries of a section by name. A section without names is a single unnamed entry."""
     listed = cast(list[Any], value) if isinstance(value, list) else [None]
     if isinstance(value, dict):
         return cast(dict[str, Any], value)
@@ -64,7 +64,7 @@ def entries(value: Any) -> dict[str, Any]:
 
 
 def named(listed: list[Any]) -> dict[str, Any]:
-    """Return the members of a list by identifying name."""
+    """Return the members of a list by the field that identifies them."""
     found: dict[str, Any] = {}
     for each in listed:
         name, count = _name(each), 1
@@ -83,14 +83,16 @@ def _name(member: Any) -> str:
 
 
 class _Chunk(Struct):
-    """Lines of a file: an item, a section's head (named `*`), or text in between."""
+    """Lines of a file: an item, the head of a section (named `*`), or the text between items."""
 
     key: Key | None
     text: str
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
-    """Return a file's text with these items, each from `text` if unchanged, or else from `made`."""
+    """Return a file's text with the wanted items. An unchanged item is copied from `text`, a changed one from
+    `made`.
+    """
     try:
         found = _edited(path, text, made, wanted)
         if read_items(path, found) == wanted:
@@ -138,7 +140,7 @@ def _ended(text: str) -> str:
 
 
 def _chunks(path: str, text: str) -> Iterator[_Chunk]:
-    """Yield the chunks of a file, in whole lines and in order."""
+    """Yield the chunks of a file in order. A chunk consists of whole lines."""
     lines = text.splitlines(keepends=True)
     starts = list(_functions(path, text) if path.endswith(".py") else _sections(path, text))
     place = 0
@@ -165,7 +167,7 @@ def _functions(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
-    """Yield where each item of a YAML file begins. A section on one line is a single item."""
+    """Yield the place where each item of a YAML file begins. A section on one line is a single item."""
     root: Any = cast(Any, yaml).compose(text, Loader=LOADER)
     data = read_yaml(text, file=path).data
     if isinstance(root, yaml.SequenceNode):
@@ -187,7 +189,7 @@ def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _packed(path: str, key: Key, value: Any) -> str:
-    """Return one item as the compiler writes it."""
+    """Return one item as the compiler would write it."""
     if path.endswith(".py"):
         return f"{value}\n"
     text = _whole(path, {key: value})
@@ -195,7 +197,6 @@ def _packed(path: str, key: Key, value: Any) -> str:
 
 
 def _whole(path: str, wanted: Items) -> str:
-    """Return a file with only these items."""
     if path.endswith(".py"):
         return "\n\n\n".join(wanted.values()) + "\n"
     if path.startswith("cases/"):
@@ -214,19 +215,17 @@ def _whole(path: str, wanted: Items) -> str:
 _POLICIES = ("policies.yaml", "policies")
 _CHECK = ("guards", "rules.yaml")
 _BINDING = ("kind", "tools")
-"""The fields of a policy that belong to its check."""
+"""The fields that a policy's check depends on."""
 
 
 class Merge(Struct):
-    """The result of a merge."""
-
     items: Items
     base: Items
-    """The base of the next merge. An unresolved conflict stays in it."""
+    """The base of the next merge. For an unresolved conflict, it still has the old item."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
     """Questions for the owner, by policy."""
     notes: list[str] = field(default_factory=list[str])
-    """Conflicts outside the pack's policies."""
+    """Conflicts that do not concern a policy."""
 
     def ask(self, policy: str, what: str, theirs: Any) -> None:
         text = f"{what}; your version is kept. The compiler would write: {_text(theirs)}"
@@ -239,10 +238,10 @@ class Merge(Struct):
 def merge(
     base: Items, ours: Items, theirs: Items, *, redone: Collection[str] = (), settled: Collection[str] = ()
 ) -> Merge:
-    """Return a pack's items after an update.
+    """Return the items of a pack after an update.
 
-    The checks of `redone` policies were rejected, so the new ones replace them. `settled` policies are signed in their
-    current form and not asked about again.
+    The checks of `redone` policies were rejected, so the new checks replace them. `settled` policies are signed in
+    their current form, so nothing is asked about them.
     """
     made = Merge(dict(ours), dict(theirs))
     owner = _policies_of({**base, **theirs, **ours})
@@ -273,8 +272,8 @@ def merge(
 
 
 def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
-    """Merge base, ours and theirs part by part. If both sides changed a part, ours stays and `clashes` names the
-    part.
+    """Merge base, ours and theirs part by part. If both sides changed a part, keep ours and add the part to
+    `clashes`.
     """
     base, ours, theirs = sides
     if theirs in (base, ours):
@@ -293,13 +292,13 @@ def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """Return the parts to merge separately; None for an indivisible value."""
+    """Return the parts of a value that are merged separately, or None if the value is indivisible."""
     if isinstance(value, list):
         return named(cast(list[Any], value))
     if not isinstance(value, dict):
         return None
     record = cast(dict[str, Any], value)
-    # A case's only variation is written without a list.
+    # The only variation of a case is written without a list.
     return {**record, "but": [record["but"]]} if isinstance(record.get("but"), dict) else record
 
 
@@ -311,7 +310,7 @@ def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _policies_of(items: Items) -> dict[Key, str]:
-    """Return the policy of each item. Items without one are left out."""
+    """Return the policy that each item belongs to, leaving out items that belong to none."""
     ids = {key[2] for key in items if key[:2] == _POLICIES}
     functions = {("guards", function_name(name)): name for name in ids}
     rules = {
@@ -327,7 +326,9 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy and its check if its sentences are gone. If the policy was edited, a note quotes it in full."""
+    """Remove a policy and its check after its sentences are gone. If the policy was edited, a note quotes it in
+    full.
+    """
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:
         made.items.pop(key, None)
@@ -339,7 +340,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
 def _hold_together(
     made: Merge, policy: str, keys: list[Key], base: Items, ours: Items, theirs: Items, *, is_redone: bool
 ) -> None:
-    """Keep the owner's check completely, if the owner edited it and the compiler wrote another."""
+    """Keep the owner's whole check if the owner edited it and the compiler wrote a different one."""
     at = (*_POLICIES, policy)
     checks = [key for key in keys if key[0] in _CHECK]
     if is_redone:
@@ -373,7 +374,7 @@ def _check(items: Items, at: Key, checks: list[Key]) -> list[Any]:
 def _still_accepted(
     body: dict[str, Any], base: Any, theirs: Any, keys: list[Key], before: Items, after: Items
 ) -> dict[str, Any]:
-    """Remove a policy's `unenforced` mark if the policy has changed or now has a check."""
+    """Remove the `unenforced` mark of a policy that has changed or now has a check."""
     if base is None or theirs is None or "unenforced" not in body:
         return body
     is_same = all(base.get(part) == theirs.get(part) for part in ("definition", "spans"))

@@ -37,17 +37,17 @@ Acts = Sequence[tuple[Act, dict[str, bool | None]]]
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
-    """A reviewer's judgement of a call or, without a step, of a whole conversation."""
+    """A reviewer's judgement of a call or, if `step` is missing, of the whole conversation."""
 
     trajectory: str
     safe: bool
     step: int | None = None
     rules: list[str] | None = None
-    """The rules that the reviewer judged; by default all. The label says nothing about other rules."""
+    """The rules that the reviewer judged, by default all. The label says nothing about the other rules."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
-    """Return labels by conversation, from lines of JSON."""
+    """Read labels, one JSON object per line, and group them by conversation."""
     found: dict[str, list[Label]] = {}
     decoder = msgspec.json.Decoder(Label)
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -62,15 +62,15 @@ def read_labels(path: Path) -> dict[str, list[Label]]:
 
 
 def soft_rules(pack: Pack) -> list[Rule]:
-    """Return the rules whose weight matters."""
+    """Return the rules that have a weight."""
     return [rule for rule in pack.book.rules if not rule.hard]
 
 
 def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> list[LabelledAct]:
-    """Return the soft rules' values for each labelled call or conversation, and 0 for a rule that its label does not
-    judge.
+    """Return the soft rules' values for each labelled call or conversation. A rule that the label does not judge has
+    the value 0.
 
-    Calls that a hard rule denies are left out, because no weight affects them.
+    Calls that a hard rule denies are left out, because weights do not affect them.
     """
     if not labels:
         return []
@@ -94,8 +94,8 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
-    """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. None for a call that a hard
-    rule denies.
+    """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. The value is None for a call
+    that a hard rule denies.
     """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)
@@ -110,25 +110,27 @@ def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | N
 
 
 class Lesson(Struct, frozen=True):
-    """Learned weights, and the accuracy of the rules with and without them."""
+    """Learned weights, with the accuracy of the rules before and after."""
 
     learned: Learned
     taught: list[LabelledAct]
     kept_back: list[LabelledAct]
-    """Every fifth conversation, which is not used for learning."""
+    """Every fifth conversation. These are held out from learning."""
     rules: list[Rule]
     eps: float
-    """The pack's own margin."""
+    """The margin that the pack sets."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """Return the accuracy of the rules on examples, with the pack's weights and with the learned weights."""
+        """Return the accuracy on these examples with the pack's weights and with the learned weights."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
 
     @property
     def fault(self) -> str:
-        """Return why the weights must not be used; empty if they raise accuracy on the held-out examples."""
+        """Return why the weights must not be used. The text is empty if they raise the accuracy on held-out
+        examples.
+        """
         if not self.kept_back:
             return "no labelled conversation was held back (every fifth is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)
@@ -139,11 +141,10 @@ class Lesson(Struct, frozen=True):
 
     @property
     def disarmed(self) -> list[Rule]:
-        """Return the rules that would no longer deny a call by themselves."""
+        """Return the rules that can no longer deny a call on their own."""
         return [rule for rule in self.rules if -self.learned.weights[rule.name] >= self.learned.threshold]
 
     def file(self, labels: str, loss: Loss = "hinge") -> str:
-        """Return the text of `weights.yaml`."""
         return dump(
             {
                 "weights": self.learned.weights,
@@ -199,16 +200,15 @@ Episode = list[dict[str, bool]]
 
 
 class Episodes(Struct):
-    """Recorded conversations as one rule sees them; for a `FOR EACH` rule, separately for each value."""
+    """All recorded conversations as one rule sees them. A `FOR EACH` rule sees each value separately."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
     left_out: int = 0
-    """The number of conversations with an unknown predicate of the rule."""
+    """The number of conversations in which one of the rule's predicates is unknown."""
 
 
 def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
-    """Return these conversations as each rule sees them."""
     found = [Episodes(rule) for rule in pack.book.rules]
     for trajectory in trajectories:
         acts = Session(pack).acts(trajectory.events)
@@ -223,7 +223,7 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
 
 
 def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool | None]]]:
-    """Yield the rule's predicates at each act; for a `FOR EACH` rule, once per value in the acts."""
+    """Yield the predicates of a rule at each act. A `FOR EACH` rule yields once for each value in the acts."""
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
@@ -242,20 +242,19 @@ def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool
 
 
 class Weighed(Struct, frozen=True):
-    """The result of learning from a compile's labels."""
+    """What a compile learned from its labels."""
 
     weights: str
-    """The text of `weights.yaml`; empty if the held-back examples show no benefit."""
+    """The text of `weights.yaml`, or an empty string if the weights do not help on held-out examples."""
     record: dict[str, Any]
-    """The record for `compiled.yaml`."""
     questions: dict[str, list[Question]]
-    """For each policy, a question about each rule that no longer denies a call by itself."""
+    """For each policy, a question about each rule that can no longer deny a call on its own."""
 
 
 def learn_weights(
     files: Mapping[str, str], trajectories: Sequence[Trajectory], labels: Mapping[str, Sequence[Label]]
 ) -> Weighed | None:
-    """Learn weights for the rules of a pack that loads; None if no rule has a weight."""
+    """Learn weights for the rules of a pack that loads. Return None if no rule has a weight."""
     pack = Pack.from_files(files)
     if not soft_rules(pack):
         return None
@@ -269,7 +268,7 @@ def learn_weights(
 
 
 def describe_weights(learned: Mapping[str, Any]) -> str:
-    """Describe a lesson in one line."""
+    """Describe a record of learned weights in one line."""
     examples, kept_back = learned.get("examples", 0), learned.get("kept_back")
     if "not_used" in learned:
         return f"weights: not used: {learned['not_used']}"

@@ -1,7 +1,7 @@
-"""Writes look-up functions: code that searches results for fields that observations cannot reach.
+"""Writes look-up functions: code that searches results for fields that no observation shows.
 
-The near-miss paper proposes such functions. They are written in the guard language, so no foreign code runs, and are
-first tried on recorded results.
+The near-miss paper proposes such functions. They are written in the guard language, so no foreign code runs, and they
+are first tried on recorded results.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
 _PER_QUESTION = 24
-"""The number of fields per question."""
+"""The maximum number of fields per question."""
 _TRIED = 50
-"""The maximum number of recorded conversations per function."""
+"""The maximum number of recorded conversations that a function is tried on."""
 
 
 def _functions(text: str) -> dict[str, str]:
@@ -42,7 +42,7 @@ LOOKUPS = Prompt("lookups", _functions, max_tokens=8192, rounds=3)
 
 
 class Lookups(Struct, frozen=True):
-    """Look-up functions by `Entity.field`, and the fields without one, with reasons."""
+    """Look-up functions by `Entity.field`, and the reason for each field that has none."""
 
     codes: dict[str, str]
     failed: dict[str, str]
@@ -63,7 +63,7 @@ def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[st
 
 
 def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]:
-    """Return, by entity, the tools' fields that guards may read, in declared order."""
+    """Return, by entity, the system's fields that guards read, in declared order."""
     read = {name for guard in guards for name in guard.facts}
     found: dict[str, list[str]] = {}
     for name, entity in schema.entities.items():
@@ -77,7 +77,7 @@ def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]
 
 
 def _is_shown(bench: Bench, entity: str, field: str) -> bool:
-    """Whether an observation shows a field, by name or as part of the whole result."""
+    """Whether an observation shows a field, either by name or as part of a whole result."""
     for tool, kinds in bench.base.schema.shows.items():
         for observation in kinds.get(entity, ()):
             if field == "exists" or field in observation.fields:
@@ -97,8 +97,6 @@ def write_lookups(
     entities: Mapping[str, Any],
     trajectories: Sequence[Trajectory] = (),
 ) -> Lookups:
-    """Write a function for every wanted field."""
-
     def ask(part: Sequence[tuple[str, str]]) -> Outcome[dict[str, str]]:
         judge = partial(_judged, part=part, vocabulary=vocabulary, trajectories=trajectories)
         return desk.ask(LOOKUPS, shown_fields(cards, part, entities), judge, empty={})
@@ -117,7 +115,7 @@ def write_lookups(
 def shown_fields(
     cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the template values of a question about fields and their entities."""
+    """Return the template values for a question about fields and their entities."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])
@@ -138,7 +136,6 @@ class _Recorded:
                 self._entries.append((call.tool, entry))
 
     def results(self, tool: str, match: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the results of one tool's calls with these arguments."""
         return [
             entry
             for name, entry in self._entries
@@ -146,13 +143,13 @@ class _Recorded:
         ]
 
     def keys(self, entity: Entity) -> set[tuple[Any, ...]]:
-        """Return the entity's keys among call arguments."""
+        """Return the keys of an entity that occur in call arguments."""
         found = [[entry["arguments"].get(part) for part in entity.key] for _, entry in self._entries]
         return {tuple(map(str, key)) for key in found if None not in key}
 
 
 def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> list[str]:
-    """Return a function's failures on recorded results. Finding nothing is not a failure."""
+    """Return a function's failures on recorded results. It may find nothing."""
     for trajectory in trajectories[:_TRIED]:
         history = _Recorded(trajectory)
         for key in sorted(history.keys(lookup.entity)):

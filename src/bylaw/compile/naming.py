@@ -1,4 +1,4 @@
-"""Turns a model's names into ids, functions and fields. A name with two meanings becomes two names."""
+"""Turns a model's names into ids, functions and fields. If one name has two meanings, it becomes two names."""
 
 import hashlib
 import keyword
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 
 def slug(text: str) -> str:
-    """Return lower-case words joined by `-`, beginning with a letter; empty if nothing is left."""
+    """Return lower-case words joined by `-`, starting with a letter. The result is empty if no word is left."""
     name = "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:60].strip("-")
     name = re.sub(r"^[0-9-]+", "", name)
     return f"{name}-policy" if keyword.iskeyword(name) else name
@@ -19,7 +19,6 @@ def function_name(policy: str) -> str:
 
 
 def digest_of(*shown: str) -> str:
-    """Return a digest of everything shown in a question."""
     return hashlib.sha256("\0".join(shown).encode()).hexdigest()[:16]
 
 
@@ -31,7 +30,7 @@ _NAME = re.compile(r'"([^"]+)"|([^\s(),"]+)')
 
 
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
-    """Return a policy's rules. A predicate is renamed if `taken` has another meaning for its name."""
+    """Return a policy's rules, with each predicate renamed if its name means something else in `taken`."""
     prefix = slug(policy).replace("-", "_")
     predicates: dict[str, Any] = {}
     renamed: dict[str, str] = {}
@@ -51,11 +50,9 @@ def meaning(body: Any) -> dict[str, Any]:
 
 
 def used_in(formulas: Iterable[Any], predicates: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the predicates in some formulas."""
     names = {name for formula in formulas for pair in _NAME.findall(str(formula)) for name in pair}
     return {name: body for name, body in predicates.items() if name in names}
 
 
 def with_names(formula: str, renamed: Mapping[str, str]) -> str:
-    """Rename the predicates of a formula."""
     return _WORD.sub(lambda match: renamed.get(match[0], match[0]), formula)

@@ -1,7 +1,9 @@
-"""Runs all stages as far as the available answers allow; `compile_pack` asks questions until none are left.
+"""Runs all stages as far as the answers allow. `compile_pack` asks questions until none are left.
 
-document ──extract──▶ drafts ──cover──▶ further drafts tools, logs ──describe──▶ things drafts ──sort──▶ kinds and tools
-──write_guards, write_rules──▶ checks with cases ──assemble──▶ the files of a pack
+document ──extract──▶ drafts ──cover──▶ further drafts
+tools, logs ──describe──▶ things
+drafts ──sort──▶ kinds and tools ──write_guards, write_rules──▶ checks with cases
+all of these ──assemble──▶ the files of a pack
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,38 +49,38 @@ class Source(Struct, frozen=True):
     cards: Mapping[str, Card]
     trajectories: Sequence[Trajectory] = ()
     now: str = ""
-    """A fixed clock; empty if calls have their own time."""
+    """The fixed time of every call. It is empty if calls have their own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile. Parts that are not affected by changes to the document are reused."""
+    """The result of an earlier compile. Parts that a change of the document does not affect are reused."""
     refinements: int = 0
-    """The maximum number of rules to refine; 0 switches refinement off."""
+    """The maximum number of rules to refine. 0 turns refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
-    """Labels by conversation, from which rule weights are learned."""
+    """Labels by conversation. Rule weights are learned from them."""
     owner: "Owner | None" = None
     """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
-    """Why a policy's check was rejected, by policy. The next question contains the reason."""
+    """The reason for rejecting each rejected check, by policy. The next question includes it."""
     embed: Embedder | None = None
-    """Finds similar predicates for refinement. If it is None, spelling is compared."""
+    """Finds similar predicates for refinement. Without it, predicates are compared by spelling."""
 
     @property
     def tried_at(self) -> str:
-        """The time of trials: the pack's clock, or the day that the document names, or any day."""
+        """The time of trials: the pack's clock, a day that the document names, or an arbitrary day."""
         stated = None if self.now else stated_clock(self.document)
         return self.now or (stated.by_day if stated is not None else _ANY_TIME)
 
 
 class Owner(Struct, frozen=True):
-    """The owner's edits, as far as requests and trials depend on them."""
+    """The owner's edits that requests and trials depend on."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
-    """A function that takes the compiler's entities and tools, and returns them with the owner's edits."""
+    """Takes the compiler's entities and tools, and returns the entities with the owner's edits."""
     checks: frozenset[str] = frozenset()
-    """Policies with an edited check."""
+    """Policies whose check the owner edited."""
 
 
 class Work(Struct):
-    """The results of the stages. None marks a stage that waits for answers."""
+    """The results of the stages. A stage that waits for answers has None."""
 
     things: Things | None = None
     first: Extraction | None = None
@@ -87,9 +89,8 @@ class Work(Struct):
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
     overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
-    """Policies of other documents that a policy may repeat or contradict, by policy."""
+    """For each policy, questions about policies of other documents that it may repeat or contradict."""
     steps: tuple[Step, ...] = ()
-    """How the rules were refined."""
 
     @property
     def drafts(self) -> tuple[Draft, ...]:
@@ -97,7 +98,6 @@ class Work(Struct):
 
     @property
     def extractions(self) -> tuple[Extraction, ...]:
-        """The completed extractions of the document's policies."""
         return tuple(each for each in (self.first, self.second) if each is not None)
 
     @property
@@ -110,7 +110,7 @@ class Work(Struct):
 
     @property
     def request(self) -> dict[str, object]:
-        """Facts that only users can state, as fields."""
+        """Facts that only users can state, in the form of fields."""
         return request_fields([fact for each in self.kinds.values() for fact in each.user_facts])
 
 
@@ -119,7 +119,8 @@ def compile_pack(
 ) -> tuple[Work, Desk]:
     """Run the stages until every question is answered. Raises `Pending` if answers are missing.
 
-    With `as_is`, the compile stops once the document is read. Policies with unanswered questions have no check then.
+    If `as_is` is set, the compile stops after reading the document. Policies with unanswered questions then have no
+    check.
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
@@ -146,7 +147,7 @@ def compile_pack(
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:
-    """Raise without tools, because there would be nothing to check."""
+    """Raise CompileError if there are no tools, because there would be nothing to check."""
     if not cards:
         raise UsageError("no tools", hint="add --tools FILE, or --logs with tool calls")
 
@@ -154,8 +155,8 @@ def require_tools(cards: Mapping[str, Card]) -> None:
 def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     """Run every stage as far as the answers allow, and record missing answers.
 
-    `benches` caches trials for the next run. Policies are processed in two waves, first those of the first reading and
-    then those in uncovered sentences, so that no stage waits unnecessarily.
+    `benches` caches trials for the next run. Policies are processed in two waves, so that no stage waits unnecessarily:
+    first those found in the first reading, then those found in uncited sentences.
     """
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
@@ -199,7 +200,9 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
 
 
 def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
-    """Run the steps that need all checks: joint refinement of rules, and functions for facts that no result shows."""
+    """Run the steps that need all checks: refine the rules together, and write functions for facts that no result
+    shows.
+    """
     waits = any(work.checks[name].failed == UNANSWERED for name, kind in work.kinds.items() if kind.kind == "rule")
     if source.refinements and (desk.gives_up or not waits):
         given = (desk, bench, work.checks, work.drafts, _general(work))
@@ -218,7 +221,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
-    # Policies of the second reading come later, because a question that was already asked must not change.
+    # Policies of the second reading come last, so that questions that were already asked do not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
     edited = source.owner.checks if source.owner is not None else frozenset[str]()
@@ -227,7 +230,9 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
-    """Return the bench with the owner's entities, reused from an earlier run if its entities are the same."""
+    """Return the bench with the owner's entities. The bench of an earlier run is reused if its entities are the
+    same.
+    """
     for bench in benches:
         if bench.described == described and bench.request == work.request:
             return bench
@@ -238,7 +243,7 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
 
 
 def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
-    """Return an earlier compile's checks; none if general advice in all of them has changed."""
+    """Return the checks of an earlier compile, or none if any of its general policies has changed."""
     if earlier is None:
         return {}
     standing = {replace(draft, remark="") for draft in work.drafts}
@@ -249,6 +254,5 @@ def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
 
 
 def _general(work: Work) -> str:
-    """Return general advice for reading any policy of the document."""
     told = [draft for draft in work.drafts if (kind := work.kinds.get(draft.id)) is not None and kind.general]
     return "\n".join(f"- {draft.definition}" for draft in told) or "none"

@@ -1,7 +1,7 @@
-"""Whether a generated situation could occur, by the tools' schemas and by recorded values.
+"""Decides whether a generated situation could occur, using the tools' schemas and recorded values.
 
-A number is negative only if the schema or a record says so. If the first of two dates in a record was never after the
-second, such as the start and the end of a stay, a situation in which it comes later is not plausible.
+A number is negative only if the schema or a record says so. Some records have two dates that always come in the same
+order, such as the start and end of a stay. A situation in the opposite order is not plausible.
 """
 
 import re
@@ -13,29 +13,28 @@ from typing import Any, cast
 from bylaw.compile.things import Schema, section
 
 _OFTEN = 5
-"""An order of dates counts if this many different records show it, and a minimum length of a list if this many calls
-do.
+"""The minimum number of records that must show an order of dates, or of calls that must show a list's minimum length.
 """
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Place = tuple[str, str]
-"""The path to a record and the name of one of its values."""
+"""The path of a record and the name of a value in it."""
 
 
 def arguments_of(tool: str) -> str:
-    """Return the owner of a tool's arguments. An entity's fields belong to the entity."""
+    """Return the `owner` of a tool's arguments. The owner of an entity's fields is the entity."""
     return f"{tool}()"
 
 
 class Plausible:
-    """The known values of calls and entities."""
+    """The values that calls and entities are known to have."""
 
     def __init__(self, schemas: Mapping[str, Schema], recorded: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._schemas = schemas
         self._negative = {place for owner, schema in schemas.items() for place in _declared_negative(owner, schema)}
         self._lengths: dict[Place, list[int]] = {}
         earlier: dict[tuple[str, str, str], set[tuple[datetime, datetime]]] = {}
-        """Pairs of dates by path and names, the earlier date first."""
+        """Pairs of dates, the earlier one first, by path and by the names of both fields."""
         for owner, whole in recorded:
             for path, record in _records(owner, whole):
                 self._negative |= {(path, name) for name, value in record.items() if _is_negative(value)}
@@ -54,7 +53,6 @@ class Plausible:
         ]
 
     def may_occur(self, owner: str, values: Mapping[str, Any]) -> bool:
-        """Whether a call's arguments or an entity's fields are plausible."""
         if _is_out_of_bounds(values, self._schemas.get(owner)):
             return False
         if any(self._is_short(owner, name, value) for name, value in values.items()):
@@ -62,7 +60,7 @@ class Plausible:
         return all(self._fits(path, record) for path, record in _records(owner, values))
 
     def _is_short(self, owner: str, name: str, value: Any) -> bool:
-        """Whether a value is a list that is shorter than any recorded one."""
+        """Whether a value is a list that is shorter than every recorded one."""
         lengths = self._lengths.get((owner, name), [])
         return isinstance(value, list) and len(lengths) >= _OFTEN and len(cast(list[Any], value)) < min(lengths)
 
@@ -77,7 +75,7 @@ class Plausible:
 
 
 def _is_out_of_bounds(value: Any, schema: Any) -> bool:
-    """Whether a number or the length of a list, at any depth, is outside the schema's bounds."""
+    """Whether a number or the length of a list is outside the schema's bounds, at any depth."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(value, list):
         items = cast(list[Any], value)
@@ -102,7 +100,7 @@ _BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def _records(path: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every record in a value with its path. The items of a list share one path."""
+    """Yield every record in a value with its path. All items of a list share one path."""
     if isinstance(value, list):
         for item in cast(list[Any], value):
             yield from _records(path, item)
@@ -114,7 +112,6 @@ def _records(path: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _declared_negative(path: str, schema: Any) -> Iterator[Place]:
-    """Yield the places where a schema allows negative numbers."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if record.get("type") == "array":
         yield from _declared_negative(path, record.get("items"))
@@ -129,7 +126,7 @@ def _is_negative(value: Any) -> bool:
 
 
 def _moments(record: Mapping[str, Any]) -> dict[str, datetime]:
-    """Return the dates and times of a record. Values with and without a time zone are not mixed."""
+    """Return the dates and times in a record. Values with a time zone are never mixed with values without one."""
     found: dict[str, datetime] = {}
     for name, value in record.items():
         if isinstance(value, str) and _DAY.match(value):

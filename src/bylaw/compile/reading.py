@@ -1,4 +1,4 @@
-"""Converts Markdown, text, HTML, PDF and DOCX documents to text. Each line is traced to file, page and line."""
+"""Converts Markdown, text, HTML, PDF and DOCX documents to text, and traces each line to its file, page and line."""
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,36 +14,35 @@ from bylaw.policy.document import TEXTS, Document
 
 _HTML = (".html", ".htm", ".xhtml")
 _READ = (*TEXTS, *_HTML, ".pdf", ".docx")
-"""File types that are read from a folder."""
 FOLDER = "documents"
-"""The folder in a pack for the texts of several documents."""
+"""The folder in a pack that holds the texts of several documents."""
 _LISTED = 12
-"""Up to this many documents are listed by name in a pack. For more, the folder is named."""
+"""A pack lists up to this many documents by name. If there are more, it names the folder."""
 
 
 class Place(Struct, frozen=True):
-    """The origin of a line and of those after it, up to the next place."""
+    """The origin of a line and of the lines that follow, up to the next place."""
 
     line: int
-    """The line in the text, counted from 1."""
+    """The line number in the text, starting at 1."""
     file: str
     page: int = 0
-    """The page; 0 if the file has no pages."""
+    """The page number, or 0 if the file has no pages."""
     source_line: int = 0
-    """The line in the file; 0 if the file has no lines."""
+    """The line number in the file, or 0 if the file has no lines."""
     document: str = ""
-    """The text, if there are several."""
+    """The name of the text, if there are several."""
 
 
 class Reading(Struct, frozen=True):
-    """A pack's document with the origins of its lines."""
+    """A pack's document and the origins of its lines."""
 
     document: Document
     title: str
     places: tuple[Place, ...]
 
     def origin(self, line: int, document: str = "") -> str:
-        """Return the origin of a line, such as `policy.pdf, page 3`."""
+        """Return where a line comes from, such as `policy.pdf, page 3`."""
         place = [each for each in self.places if each.line <= line and each.document == document][-1]
         if place.page:
             return f"{place.file}, page {place.page}"
@@ -53,12 +52,12 @@ class Reading(Struct, frozen=True):
 
     @property
     def is_made(self) -> bool:
-        """Whether a text differs from its file, so that origins are useful."""
+        """Whether any text differs from its file, so that origins are useful."""
         return any(not place.source_line for place in self.places)
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """Read all files in the given order, and those of a folder in order of name. A single file becomes `policy.md`."""
+    """Read files in the given order, and the files of a folder by name. A single file becomes `policy.md`."""
     found = dict(pair for path in paths for pair in _found(path))
     names = _names(found)
     texts: dict[str, str] = {}
@@ -86,13 +85,12 @@ def read_documents(paths: Sequence[Path]) -> Reading:
 
 
 def named_in_pack(document: Document) -> str | list[str]:
-    """Return a pack's `document:` entry: the file, the files in order, or the folder of many files."""
+    """Return the `document:` entry of a pack: the file, the files in order, or the folder if there are many."""
     names = [file.name for file in document.files]
     return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
 
 
 def _found(path: Path) -> list[tuple[Path, str]]:
-    """Return a file, or the files of a folder, with names."""
     if not path.is_dir():
         return [(path, path.name)]
     inside = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in _READ)
@@ -104,7 +102,7 @@ def _found(path: Path) -> list[tuple[Path, str]]:
 
 
 def _names(found: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the name of each text in the pack: `policy.md`, or its own name in the documents folder."""
+    """Return each text's name in the pack: `policy.md`, or its own name in the documents folder."""
     if len(found) == 1:
         return dict.fromkeys(found, "policy.md")
     made: dict[Path, str] = {}
@@ -118,12 +116,12 @@ def _names(found: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def _is_made(path: Path) -> bool:
-    """Whether the lines of the text differ from those of the file."""
+    """Whether the lines of a file's text differ from the lines of the file itself."""
     return path.suffix.lower() in (*_HTML, ".docx", ".pdf")
 
 
 def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield a file's lines by page; page 0 if it has none."""
+    """Yield the lines of a file by page. A file without pages is page 0."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()
@@ -139,7 +137,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UsageError("the document is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
-        # `splitlines` would also split at a form feed and at unusual separators.
+        # `splitlines` would also split at form feeds and at unusual separators.
         yield 0, html_lines(text) if suffix in _HTML else text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 

@@ -1,9 +1,9 @@
 """Refines rules until they are verifiable and free of duplicates (ShieldAgent, Algorithm 2).
 
 Rules wait in a heap, vaguest first. A model rewrites each rule, and the new form replaces the old one if it loads and
-passes the policy's cases. A rule is refined again only as long as each refinement makes it less vague, so the loop
-always ends. Then similar predicates are merged if every rule still passes. This repeats until nothing changes or the
-budget is used up. The result of each step is recorded.
+passes the policy's cases. A rule is refined again only if the last refinement made it less vague, so the loop always
+ends. Then similar predicates are merged if every rule still passes. This repeats until nothing changes or the budget is
+used up. The result of each step is recorded.
 """
 
 import heapq
@@ -31,7 +31,7 @@ from bylaw.scan.written import dump
 
 _MERGE = Prompt("merge", yaml_answer)
 _ALIKE = 0.5
-"""The minimum similarity of two predicates for an edge in the clustered graph."""
+"""Two predicates that are at least this similar share an edge in the graph used for clustering."""
 
 
 class Step(Struct, frozen=True):
@@ -42,17 +42,17 @@ class Step(Struct, frozen=True):
     rules: int
     predicates: int
     vagueness: float
-    """The mean over rules, each as vague as its vaguest predicate (Eq. 3)."""
+    """The mean over all rules, where a rule is as vague as its vaguest predicate (Eq. 3)."""
     judged: float | None
-    """The mean of the model's vagueness ratings from 0 to 10; None if there are no ratings."""
+    """The mean of the model's vagueness ratings, from 0 to 10, or None if there are no ratings."""
     changed: int
     """The number of rules replaced, or of predicates and rules merged."""
     refused: int
-    """The number of new forms and merges that were rejected, because a case failed or they did not load."""
+    """The number of new forms and merges that were rejected because a case failed or they did not load."""
 
 
 class Ruleset:
-    """Rules by policy. A predicate has the same meaning in all of them."""
+    """Rules by policy. A predicate means the same in all of them."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench
@@ -86,7 +86,7 @@ class Ruleset:
         return self._book
 
     def vagueness(self) -> dict[str, float]:
-        """Return each policy's vagueness, which is that of its vaguest predicate, relative to predicates of the same
+        """Return how vague each policy is: as vague as its vaguest predicate, compared with predicates of the same
         type.
         """
         scores: dict[str, float] = {}
@@ -99,12 +99,11 @@ class Ruleset:
         }
 
     def groups(self) -> list[list[str]]:
-        """Return groups of predicates of one type that are similar or occur in one rule."""
+        """Return groups of predicates that have one type and are similar or occur in the same rule."""
         found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
         return [group for each in found for group in each.groups if len(group) > 1]
 
     def _texts(self) -> list[dict[str, str]]:
-        """Return action predicates and state predicates, in words."""
         every = self.book.predicates.items()
         return [{name: each.text for name, each in every if each.is_action is kind} for kind in (True, False)]
 
@@ -116,7 +115,9 @@ class Ruleset:
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """Return a policy's cases for new rules, each with the rule that it tests, and a description of what fails."""
+        """Return a policy's cases for new rules, each with the rule that it tests, and a description of each
+        failure.
+        """
         policy = Policy(check.policy, "rule", "")
         names = [str(each["id"]) for each in rules["rules"]]
         strange = [name for name in names if name != check.policy and not name.startswith(f"{check.policy}-")]
@@ -148,12 +149,12 @@ class Ruleset:
 
 
 def rules_of(check: Check) -> Rules:
-    """Return a check's `predicates` and `rules`; empty if it has none."""
+    """Return the `predicates` and `rules` of a check, empty if it has none."""
     return check.rules if check.rules is not None else {"predicates": {}, "rules": []}
 
 
 def _undivided(cases: Sequence[Case]) -> list[Case]:
-    """Return cases as originally written, if split rules share them."""
+    """Return the cases as originally written, before their rule was split."""
     found: dict[bytes, Case] = {}
     for case in cases:
         whole = {part: value for part, value in case.items() if part != "rule"}
@@ -162,23 +163,21 @@ def _undivided(cases: Sequence[Case]) -> list[Case]:
 
 
 class Pruned:
-    """The result of one round of pruning."""
-
     def __init__(self) -> None:
         self.gone: list[str] = []
         """The predicates and rules that were merged into others."""
         self.touched: set[str] = set()
-        """Policies with changed rules."""
+        """The policies whose rules changed."""
         self.refused = 0
-        """The number of merges that would have failed a case."""
+        """The number of merges rejected because a case would have failed."""
 
 
 def prune(desk: Desk, rules: Ruleset) -> Pruned:
-    """Merge predicates and rules with the same meaning."""
+    """Merge predicates, and rules, that have the same meaning."""
     pruned = Pruned()
     for keep, other in _doubles(rules):
         _merge(rules, keep, other, pruned)
-    # All questions are asked before any merge, so that no question depends on another's answer.
+    # All questions are asked before the first merge, so that none depends on the answer to another.
     groups = rules.groups()
     answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
     for group, answer in zip(groups, answers, strict=True):
@@ -200,7 +199,7 @@ def _question(rules: Ruleset, group: Sequence[str]) -> Any:
 
 
 def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
-    """Yield predicates that differ only in name and wording. These need no question."""
+    """Yield pairs of predicates that differ only in name and wording. No question is needed for these."""
     known = list(rules.predicates.items())
     for place, (name, body) in enumerate(known):
         same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
@@ -209,7 +208,7 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the merges in an answer: the predicate to keep, and the predicate to replace."""
+    """Yield the merges in an answer as pairs: the predicate to keep, and the predicate to replace."""
     try:
         listed = yaml_answer(text).get("merges")
     except Unreadable:
@@ -248,7 +247,7 @@ def _merge(rules: Ruleset, keep: str, other: str, pruned: Pruned) -> None:
 
 
 def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
-    """Drop rules that another rule of the same policy implies."""
+    """Drop rules that follow from another rule of the same policy."""
     check = rules.checks[policy]
     own = rules_of(check)
     if len(own["rules"]) < 2:
@@ -274,19 +273,17 @@ _REFINE = Prompt("refine", yaml_answer)
 
 
 class Refined(Struct, frozen=True):
-    """The final checks, and how they came about."""
+    """The checks after refinement, with each step."""
 
     checks: dict[str, Check]
     steps: tuple[Step, ...]
     judged: dict[str, float]
-    """The model's vagueness rating by form, as YAML."""
+    """The model's vagueness ratings, by the form of the rule in YAML."""
 
 
 class Reply(Struct, frozen=True):
-    """An answer about a rule."""
-
     rules: Rules | None = None
-    """The rule's new form; None keeps the rule."""
+    """The new form of the rule, or None to keep the old one."""
     cases: tuple[dict[str, Any], ...] = ()
     why: str = ""
     vagueness: float | None = None
@@ -304,7 +301,7 @@ def refine(
     embed: Embedder | None = None,
     rounds: int = ITERATIONS,
 ) -> Refined:
-    """Refine the rules among the checks, in at most `budget` rounds."""
+    """Refine the rules of the checks, in at most `budget` rounds."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
     told = {draft.id: draft_text(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
@@ -315,8 +312,6 @@ def refine(
 
 
 class _Refinement:
-    """One run of the loop."""
-
     def __init__(self, desk: Desk, rules: Ruleset, told: Mapping[str, str], general: str, budget: int) -> None:
         self.rules = rules
         self._desk = desk
@@ -325,15 +320,14 @@ class _Refinement:
         self._left = budget
         self._heap: list[tuple[float, str]] = []
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
-        """All earlier forms of each policy's rules. Returning to an earlier form is not a refinement."""
+        """All forms that each policy's rules have had. Returning to one of them is not a refinement."""
         self.judged: dict[str, float] = {}
-        """The model's vagueness rating by form."""
+        """The model's vagueness ratings by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """The vagueness of the replaced form by policy: the model's rating, and Eq. 3."""
+        """How vague the replaced form was, by policy: the model's rating, and Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self, rounds: int) -> None:
-        """Refine and prune until nothing changes or the budget is used up."""
         self._push(self.rules.checks)
         self._note(self.rules.step(0, "start"))
         for iteration in range(1, rounds + 1):
@@ -346,7 +340,7 @@ class _Refinement:
                 break
 
     def judged_steps(self) -> list[Step]:
-        """Return the steps with the model's ratings of the forms at each."""
+        """Return the steps, each with the model's ratings of the forms at that point."""
         made: list[Step] = []
         for step, forms in self._steps:
             scores = [self.judged[form] for form in forms if form in self.judged]
@@ -362,7 +356,7 @@ class _Refinement:
             heapq.heappush(self._heap, (-scores[name], name))
 
     def _refine_all(self) -> tuple[int, int]:
-        """Return the number of rules replaced and of new forms rejected."""
+        """Return the number of rules replaced, and the number of new forms rejected."""
         refined = refused = missing = 0
         while self._heap and self._left > missing:
             _, name = heapq.heappop(self._heap)
@@ -394,7 +388,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Return why a rule is not refined again: its last refinement did not make it less vague."""
+        """Return why a rule need not be refined again: its last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
         called, measured = self._replaced[name]
@@ -405,7 +399,7 @@ class _Refinement:
         return "" if now < before else f"its last refinement made it no less vague ({before:g} before, {now:g} now)"
 
     def _asked(self, name: str) -> Outcome[Reply]:
-        """Return the answer about one policy's rules, after a second try if a case fails."""
+        """Return the answer about one policy's rules. If a case fails, ask a second time."""
         check = self.rules.checks[name]
         shown = {
             "tools": catalogue_text(self.rules.bench.cards, self._told[name]),

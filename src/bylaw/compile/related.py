@@ -1,8 +1,8 @@
 """Finds related policies, so that the author of a check sees where a policy ends.
 
-Two policies are related if both bind a tool and cite the same sentence. They are also related under the same heading if
-one states an exception ("unless", "does not apply", "instead"). Policies of different documents that may repeat or
-contradict each other become questions for the owner.
+Two policies are related if they bind the same tool and cite the same sentence. They are also related if they share a
+heading and one of them states an exception ("unless", "does not apply", "instead"). If policies of different documents
+may repeat or contradict each other, the owner is asked.
 """
 
 import re
@@ -26,7 +26,7 @@ _EXCEPTS = re.compile(
 
 
 def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
-    """Return each policy's related policies, closest first. Only policies that bind tools are included."""
+    """Return the related policies of each policy, closest first. Only policies that bind tools are included."""
     bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
     starts = {each.id: covered([each.quotes], document) for each in bound}
     headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
@@ -48,7 +48,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
 
 
 def related_text(policies: Sequence[Draft]) -> str:
-    """Return related policies as lines below the policy; empty if there are none."""
+    """List related policies, one per line, to go below the policy. The text is empty if there are none."""
     if not policies:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)
@@ -56,11 +56,11 @@ def related_text(policies: Sequence[Draft]) -> str:
 
 
 _ALIKE = 0.6
-"""The minimum share of common words of two similar policies."""
+"""The minimum share of words that two policies must have in common to count as similar."""
 _ASKED = 3
 """The maximum number of questions per policy."""
 _COMMON = 0.1
-"""A word that occurs in more than this share of policies does not distinguish them."""
+"""A word that occurs in more than this share of policies does not tell them apart."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -74,7 +74,7 @@ class _Said(Struct, frozen=True):
 
 
 def overlaps(drafts: Sequence[Draft], document: Document) -> dict[str, tuple[Question, ...]]:
-    """Return questions whether a policy repeats or contradicts one of an earlier document, by policy."""
+    """For each policy, ask whether it repeats or contradicts a policy of an earlier document."""
     if len(document.files) == 1:
         return {}
     said = [_said(draft, document) for draft in drafts]

@@ -1,4 +1,4 @@
-"""Estimates what a compile would ask, and reports its result from the pack's files."""
+"""Estimates the cost of a compile, and reports its result from the pack's files."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from bylaw.policy.yaml import read_yaml
 
 
 def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) -> list[str]:
-    """Return lines about a pack's files."""
+    """Summarise the result of a compile in a few lines."""
     paths = [path for path in made if path.startswith(("policies.yaml", "cases/"))]
     items = [pair for path in paths for pair in read_items(path, made[path]).items()]
     bodies = [body for key, body in items if key[:2] == ("policies.yaml", "policies")]
@@ -54,11 +54,11 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
 _POLICIES_PER_SENTENCE = 0.8
 _GUARDS_PER_POLICY = 0.75
 _DISPUTED = 0.2
-"""The typical share of guards that need a referee or a repair."""
+"""The share of guards that typically need a referee or a repair."""
 
 
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
-    """Return lines that estimate the cost of the questions."""
+    """Estimate the number and cost of the questions, in a few lines."""
     desk = Desk()
     run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)

@@ -28,15 +28,12 @@ REPAIRS = 2
 
 
 class Written(Struct, frozen=True):
-    """The rules of one answer."""
-
     predicates: dict[str, Any]
     formulas: dict[str, str]
-    """Formulas by policy."""
     cannot: dict[str, str]
 
     def of(self, policy: str) -> dict[str, Any]:
-        """Return `rules.yaml` with one policy's rule and its own predicate names."""
+        """Return `rules.yaml` with the rule of one policy and that policy's own predicate names."""
         formula = self.formulas[policy]
         return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
 
@@ -79,7 +76,6 @@ def _policy(draft: Draft) -> Policy:
 def _ask(
     desk: Desk, bench: Bench, policies: Sequence[Policy], shown: Mapping[str, str]
 ) -> tuple[Mapping[str, list[Case]], Written]:
-    """Return the cases of some policies, and their rules."""
     cases = stage(desk.ask)(_CASES, shown, partial(_judged_cases, policies=policies), empty={})
     rules = desk.ask(_RULES, shown, partial(_judged_rules, policies=policies, bench=bench), empty=_NOTHING)
     if cases is None:
@@ -96,7 +92,7 @@ def _settle(
     written: Written,
     shown: Mapping[str, str],
 ) -> Check:
-    """Check a rule against its cases. A referee decides on failures, then the rule is repaired."""
+    """Check a rule against its cases. A referee decides about failures, and then the rule is repaired."""
     policy = _policy(draft)
     cases: Sequence[Case] = given.get(draft.id, [])
     if policy.id not in written.formulas:
@@ -133,7 +129,7 @@ def _settle(
             tried.append((own, results))
         if repairs == REPAIRS:
             break
-        # The question is about one policy only, so it shows only that policy's part of the first answer.
+        # The question is about one policy, so it shows only that policy's part of the first answer.
         request = sent_back(request, dump(own), wrong)
         judge = partial(_judged_rules, policies=[policy], bench=bench)
         made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
@@ -159,9 +155,7 @@ def _looked_at_again(
     request: Request,
     questions: list[Question],
 ) -> dict[str, Any]:
-    """Reconsider a rule that is broken in most recorded conversations. If it is still broken in most of them
-    afterwards, ask the owner.
-    """
+    """Reconsider a rule that is broken in most recorded conversations. If the new rule is too, ask the owner."""
     told = rule_complaint(bench, policy, own)
     if not told:
         return own
@@ -183,9 +177,10 @@ def _nearest(
     cases: Sequence[Case],
     questions: Sequence[Question],
 ) -> Check | None:
-    """Return the rule that finds the most breaches, if missing some is its only fault. Each missed breach is reported.
+    """Return the rule that detects the most breaches, if missing some is its only fault. Each missed breach is
+    reported.
 
-    A rule that reports a breach where the policy is kept is rejected, as is a rule that finds no breach at all.
+    A rule is rejected if it reports a breach in a case that keeps the policy, or if it detects no breach at all.
     """
     for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]
@@ -204,9 +199,7 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """Return the cases, except those with breaches that the predicates' wording cannot detect, because no repair could
-    pass these.
-    """
+    """Return the cases, leaving out breaches that the predicates' wording cannot detect. No repair could pass those."""
     if not cases or bench.rule_faults([policy], rules):
         return cases
     kept: list[Case] = []
@@ -220,7 +213,7 @@ def _decidable_cases(
 
 
 def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
-    """Return what failed for each case, or an empty list."""
+    """Describe each failed case. The list is empty if all pass."""
     if not cases:
         return []
     found: list[str] = []

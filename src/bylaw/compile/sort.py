@@ -1,4 +1,4 @@
-"""Classifies policies: kind, bound tools, and facts that only the user can state."""
+"""Classifies policies by kind, bound tools, and facts that only the user can state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,34 +14,32 @@ from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity
 
 TOGETHER = 12
-"""The number of policies per question."""
+"""The maximum number of policies per question."""
 
 
 class Saying(Struct, frozen=True):
-    """A statement in a user message."""
+    """Something a user may say, and the value that it gives a fact."""
 
     value: str
     pattern: str
 
 
 class UserFact(Struct, frozen=True):
-    """A fact that only the user can state."""
-
     name: str
     type: Literal["boolean", "enum", "string", "integer", "money", "date"]
     values: tuple[str, ...] = ()
     question: str = ""
     said: bool = False
-    """Whether the policy is broken, or the answer counts as no, if the user says nothing about the fact.
+    """Whether the policy is broken, or the answer counts as no, if the user does not mention the fact.
 
-    The fact is then None.
+    A fact that the user does not mention is None.
     """
     argument: str = ""
     sayings: tuple[Saying, ...] = ()
 
 
 class Sorted(Struct, frozen=True):
-    """The classification of one policy."""
+    """How one policy is classified."""
 
     id: str
     kind: PolicyKind
@@ -63,7 +61,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """Return the classification of each policy by id. Unknown classifications are asked for."""
+    """Classify each policy, by id. Only policies without a known classification are asked about."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)
@@ -90,7 +88,7 @@ def draft_text(draft: Draft) -> str:
 
 
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
-    """Return the fields of `Request` in `entities.yaml`. The first of several facts with one name counts."""
+    """Return the fields of `Request` in `entities.yaml`. If two facts have the same name, the first one counts."""
     fields: dict[str, Any] = {}
     asked_to_say = {fact.name for fact in facts if fact.said}
     for fact in facts:
@@ -100,7 +98,7 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
         body: dict[str, Any] = {"type": type_, "origin": "user", "question": fact.question}
         if fact.type == "enum":
             body["values"] = list(fact.values)
-        # An argument is what the agent says. It does not show that the user has said so.
+        # An argument shows what the agent says, not what the user said.
         is_carried = fact.argument and fact.name not in asked_to_say
         ways: list[dict[str, Any]] = [{"argument": fact.argument}] if is_carried else []
         ways += [_way(fact, each) for each in fact.sayings]
@@ -109,7 +107,7 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
 
 
 def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
-    """Return a statement's pattern entry: the value, or the pattern's last group without a value."""
+    """Return the pattern for a statement: its value, or without one, the last group of the pattern."""
     value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
     return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 
@@ -128,11 +126,11 @@ def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) 
 
 
 _FIGURES = ("integer", "money", "date")
-"""Types that have more values than patterns can distinguish."""
+"""Types with more values than patterns can distinguish."""
 
 
 def _figures(each: Sorted) -> list[str]:
-    """Return complaints about numbers that patterns would read. A pattern would misread "no extra bags" as no bags at
+    """Complain about numbers that patterns would have to read. A pattern would misread "no extra bags" as no bags at
     all.
     """
     return [
@@ -146,7 +144,7 @@ def _figures(each: Sorted) -> list[str]:
 
 
 def _unread(fact: UserFact) -> UserFact:
-    """Return the fact without patterns for fixed numbers, even if the answer insists on them."""
+    """Remove the patterns for fixed numbers from a fact, even if the answer insists on them."""
     read = tuple(saying for saying in fact.sayings if not saying.value)
     return replace(fact, sayings=read) if fact.type in _FIGURES else fact
 

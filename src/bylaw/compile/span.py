@@ -1,7 +1,8 @@
 """Extracted policies, the places of their quotes, and their form in `policies.yaml`.
 
-All stages determine coverage with this module. A quote that occurs several times refers to all of its occurrences. If
-another quote of the policy occurs only once, the repeated quote refers to the closest occurrence, and its span says so.
+All stages use this module to determine coverage. A quote that occurs several times refers to all of its occurrences.
+But if another quote of the policy occurs only once, the repeated quote refers to the closest occurrence, and its span
+says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,27 +14,25 @@ from bylaw.policy.document import Document, Quote, Range, Sentence, Which, place
 
 
 class Listed(Struct, frozen=True):
-    """A policy as an answer lists it."""
+    """A policy in the form that an answer lists it."""
 
     id: str
     definition: str
-    # Optional fields have defaults, because some models ignore schemas.
+    # Optional fields have defaults because some models ignore schemas.
     scope: str = ""
     description: str = ""
     quotes: tuple[str, ...] = ()
 
 
 class Draft(Listed, frozen=True):
-    """An extracted policy."""
-
     refers: str = ""
-    """Text elsewhere that the sentences refer to. If it changes, the check is asked for again."""
+    """Text elsewhere that the sentences refer to. If it changes, the policy is asked about again."""
     remark: str = ""
-    """A remark for one update, such as why the check was rejected."""
+    """A remark for a single update, such as why the check was rejected."""
 
 
 def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:
-    """Return the places of each quote that is in the document."""
+    """Return the places of each quote. Quotes that are not in the document are left out."""
     found = [places for quote in quotes if (places := places_of(quote, document))]
     sure = [places[0][0] for places in found if len(places) == 1]
     if not sure:
@@ -42,28 +41,28 @@ def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]
 
 
 def stands(quotes: Sequence[str], document: Document) -> bool:
-    """Whether every quote is in the document at its stated place."""
+    """Whether the document contains every quote at its stated place."""
     return all(places_of(quote, document) for quote in quotes)
 
 
 def places(quotes: Sequence[str], document: Document) -> list[Range]:
-    """Return the places of all quotes in order."""
+    """Return the places of all quotes, in document order."""
     return [place for found in ranges(quotes, document) for place in found]
 
 
 def first_place(quotes: Sequence[str], document: Document) -> int:
-    """Return the first place of the quotes; 0 if there is none."""
+    """Return the first place of the quotes, or 0 if the document contains none."""
     return min((start for start, _ in places(quotes, document)), default=0)
 
 
 def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
-    """Return the starts of sentences that overlap the policies' quotes."""
+    """Return the starts of the sentences that overlap a policy's quotes."""
     found = (place for each in quotes for place in places(each, document))
     return {sentence.start for start, end in found for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """Return a policy's spans in `policies.yaml`: quotes that mean exactly the places of `ranges`."""
+    """Return a policy's spans for `policies.yaml`. Their quotes refer to exactly the places that `ranges` returns."""
     standing = [quote for quote in quotes if places_of(quote, document)]
     return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
@@ -84,8 +83,8 @@ def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str,
 
 
 def under_heading(words: str, start: int, document: Document) -> str:
-    """Return the words with just enough headings, and the file if needed, to identify the place; empty if
-    impossible.
+    """Return the words with just enough headings, and the file if needed, to identify the place. The result is empty if
+    that is impossible.
     """
     above = document.headings_at(start)
     file = document.file_at(start).name if len(document.files) > 1 else ""

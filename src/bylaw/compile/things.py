@@ -1,4 +1,5 @@
-"""Describes the data behind the tools: entities, what each result shows of them, and what each write changes.
+"""Describes the data behind the tools: the entities, the parts of them that each result shows, and the changes that
+each write makes.
 
 The answer is YAML in pack format. It is loaded as a pack and compared with recorded results. Faults are sent back for
 correction.
@@ -33,13 +34,13 @@ from bylaw.trace import Call, Result, Trajectory
 _MOST_WORDS = 20
 """The maximum number of values in an enumeration."""
 OddWords = Mapping[tuple[str, str], set[str | None]]
-"""Recorded values outside the enumeration, by entity and field."""
+"""Recorded values that the enumeration lacks, by entity and field."""
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
     """Return tools whose observations contradict recorded results, and look-ups that show nothing.
 
-    Return also the recorded values outside enumerations, by entity and field.
+    Also return the recorded values that their enumerations lack, by entity and field.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
@@ -49,7 +50,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
             continue
         count[call.tool] += 1
         shows = pack.schema.shows.get(call.tool, {})
-        # A look-up whose whole result may be one of several entities shows one at a time.
+        # A look-up whose whole result may be one of several entities shows only one at a time.
         whole = tuple(
             kind for kind, all_of in shows.items() if any(each.each is None and not each.only for each in all_of)
         )
@@ -75,7 +76,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
 
 
 def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
-    """Yield every recorded call of a known tool with its result, without refusals."""
+    """Yield every recorded call of a known tool with its result. Refused calls are left out."""
     for trajectory in trajectories:
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
@@ -87,7 +88,7 @@ def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[C
 
 
 def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each entity that a recorded result shows, by kind and with the values shown."""
+    """Yield each entity that a recorded result shows: its kind, and the values shown."""
     for call, result in _results(pack, trajectories):
         for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
             for sighting in sightings(observation, call.arguments, result.value(), None, True):
@@ -96,7 +97,7 @@ def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterato
 
 
 def unshown(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
-    """Return warnings about fields that no recorded look-up shows, although look-ups show their entities."""
+    """Return a warning for each field that no recorded look-up shows, although look-ups show its entity."""
     shown: dict[str, set[str]] = {}
     for call, result in _results(pack, trajectories):
         if pack.schema.tools[call.tool].effect == "write":
@@ -115,7 +116,7 @@ def unshown(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
 
 
 class _Typed:
-    """Recorded values that lack their declared type."""
+    """Recorded values that do not have their declared type."""
 
     def __init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -145,9 +146,9 @@ class _Typed:
                         self._odd.setdefault((observation.entity.name, name), set()).add(raw)
 
     def odd(self) -> OddWords:
-        """Return values outside their enumeration, and None for a field of another type that was `null`.
+        """Return the values that an enumeration lacks, and None for a field of another type that was `null`.
 
-        If most values are outside, the path is wrong, and the field is left out.
+        If an enumeration lacks most values, the path is wrong, and the field is left out.
         """
         return {
             field: words
@@ -164,7 +165,7 @@ class _Typed:
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
-    """Add recorded values to enumerations, and make fields nullable that were `null`."""
+    """Add recorded values to enumerations, and make a field nullable if it was `null`."""
     made = dict(entities)
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
@@ -173,7 +174,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
         known = [*listed, *sorted(word for word in words if word is not None)]
         body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
         if None in words:
-            # A missing amount, date or text can be null. In an enumeration, it is unknown which value null stands for.
+            # A missing amount, date or text can be null. In an enumeration, nobody knows which value null stands for.
             kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
             wide: Any = {**body, "type": kind_of} if body else kind_of
         else:
@@ -184,7 +185,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
 
 
 def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section of an answer; empty if it is not a record."""
+    """Return a section of an answer, or an empty record if it is missing or not a record."""
     found = data.get(name)
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
@@ -198,11 +199,11 @@ def shown_as(observed: Any) -> list[str]:
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:
-    """Add defaults for fields that records sometimes lack: an empty list or object, or else none.
+    """Give fields that some records lack a default: an empty list or object, or else none.
 
-    A record is complete if it has every field that the entity's own look-up always shows. If a result may show only
-    part of the entity, a missing field proves nothing and gets no default. A field that no record has and a write sets
-    to true, such as `closed`, is false before.
+    A record is complete if it has every field that the entity's own look-up always shows. A result that may show only
+    part of an entity proves nothing about a missing field, so the field gets no default. A field that no record has and
+    a write sets to true, such as `closed`, defaults to false.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _results(pack, trajectories):
@@ -236,7 +237,7 @@ def with_defaults(
 
 
 def _made_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
-    """Return an entity's fields that some tool's effects set to true."""
+    """Return the fields of an entity that the effects of some tool set to true."""
     effects = [each for body in tools.values() for each in _records(section({"": body}, "").get("effects"))]
     return {
         str(name)
@@ -253,24 +254,24 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 LONGEST = 30_000
-"""The maximum length of text about tools per question."""
+"""The maximum length, in characters, of the text about tools in one question."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
 class Things(Struct, frozen=True):
-    """Entities and observations for `entities.yaml`, and each tool's effect, changes and effects."""
+    """Entities and observations for `entities.yaml`, and what each tool reads and changes."""
 
     entities: dict[str, Any]
     observations: dict[str, Any]
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
-    """Errors that remain after the last question and prevent a pack."""
+    """Errors that remain after the last question. They prevent a pack."""
     misfits: tuple[str, ...] = ()
-    """Differences from recorded results. They do not prevent a pack, but a reviewer should know them."""
+    """Differences from recorded results. They do not prevent a pack, but a reviewer should see them."""
     unshown: tuple[str, ...] = ()
-    """Warnings about fields that no recorded look-up shows."""
+    """A warning for each field that no recorded look-up shows."""
     shown: str = ""
-    """The digest of the tools shown."""
+    """A digest of the tools in the question."""
 
 
 def _answer(text: str) -> dict[str, Any]:
@@ -293,10 +294,10 @@ def describe(
     asks_who: bool = False,
     document: Document | None = None,
 ) -> Things:
-    """Describe the data behind the tools, in parts if there are many.
+    """Describe the data behind the tools, in several parts if there are many tools.
 
-    Set `asks_who` if the document has the agent identify the user, who is then one of the entities. The document may
-    name words of enumerations that no result has shown. A change of the document alone asks no new question.
+    Set `asks_who` if the document has the agent identify the user, who then becomes an entity. The document may name
+    enumeration values that no result has shown. A change of the document alone asks no new question.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
     notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
@@ -324,20 +325,18 @@ def describe(
 
 
 def _tables_note(cards: Mapping[str, Card]) -> str:
-    """Return advice on describing tables inside records, if some result has one; otherwise empty."""
+    """Advise how to describe tables inside records, if any result has one."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
 
 
 def _null_note(cards: Mapping[str, Card]) -> str:
-    """Return advice on declaring that `null` is a value, if some result has it; otherwise empty."""
+    """Advise to declare `null` as a value, if any result has it."""
     has_null = any(re.search(r" or null\b", card.results) for card in cards.values())
     return f"\n\n{prompt_text('things_null')}" if has_null else ""
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
-    """Return advice on mapping an argument to a key, if a look-up's id has another name in all results; otherwise
-    empty.
-    """
+    """Advise to map an argument to a key, if no result has a look-up's id under the same name."""
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [
         f"{card.name}({name})"
@@ -350,7 +349,7 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
 
 
 def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
-    """Return the document's sentences with words of enumerations, up to a limit; empty if there are none."""
+    """Return the document's sentences that contain enumeration values, up to a limit."""
     words = {word for card in part.values() for word in _listed(card.output)}
     if document is None or not words:
         return ""
@@ -362,7 +361,6 @@ def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
 
 
 def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the words of every enumeration in a schema."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)
@@ -373,14 +371,15 @@ def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
 
 
 _SENTENCES = 6_000
-"""The maximum length of sentences shown for words of enumerations."""
+"""The maximum length, in characters, of the sentences shown for enumeration values."""
 _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
-    """Drop entities of origin `conversation` that no tool shows, because these would never exist. If such an entity is
-    simply looked up, the first tool that shows it is its look-up, so that a missing entity is reported as a missing
-    look-up.
+    """Drop entities of origin `conversation` that no tool shows, because they would never exist.
+
+    If such an entity can be looked up, the first tool that shows it becomes its look-up. A missing entity is then
+    reported as a missing look-up.
     """
     made: dict[str, Any] = {}
     for name, body in things.entities.items():
@@ -395,13 +394,12 @@ def _made_by_tools(things: Things) -> dict[str, Any]:
 
 
 def keys_of(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the key fields of an entity."""
     key = body.get("key", [])
     return tuple(map(str, cast(list[Any], key))) if isinstance(key, list) else (str(key),)
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
-    """Yield the tools in order, in groups that fit one question."""
+    """Yield the tools in order, in groups that each fit one question."""
     part: dict[str, Card] = {}
     size = 0
     for name, card in cards.items():
@@ -414,7 +412,7 @@ def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
 
 
 def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entities as later parts need them: key, read and field types."""
+    """Reduce entities to what later parts need: key, read and field types."""
     return {
         name: {part: body[part] for part in ("key", "read", "fields") if part in body}
         for name, body in cast(Mapping[str, dict[str, Any]], entities).items()
@@ -424,14 +422,14 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
 def tools_file(
     cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed, sentences: bool = False
 ) -> str:
-    """Return `tools.yaml`: each tool of the catalogue, its effects and, with `sentences`, first sentences for the
-    writes.
+    """Return `tools.yaml`: every tool of the catalogue and its effects. With `sentences`, writes also get the first
+    sentence of their description.
     """
     tools: dict[str, Any] = {}
     taken: set[str] = set()
     for name, card in cards.items():
         body: dict[str, Any] = {"effect": "write", **things.tools.get(name, {})}
-        # A catalogue marks a calculator as read-only, too.
+        # A catalogue marks calculators as read-only too.
         if card.effect is not None and (card.effect, body["effect"]) != ("read", "none"):
             body["effect"] = card.effect
         if card.description:
@@ -455,7 +453,7 @@ def tools_file(
 def entities_file(
     things: Things, request: Mapping[str, Any] | None = None, *, write: Callable[[Any], str] = packed
 ) -> str:
-    """Return `entities.yaml` with the facts that only the user can state."""
+    """Return `entities.yaml`, including the facts that only the user can state."""
     entities = dict(things.entities)
     if request:
         entities["Request"] = {"key": [], "fields": dict(request)}
@@ -463,11 +461,11 @@ def entities_file(
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
-    """Return the files of a pack with only the schema."""
+    """Return the files of a pack that consists of a schema only."""
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # These files are never read by people, and pretty-printing would take most of a compile's time.
+        # Nobody reads these files, and pretty-printing would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -480,7 +478,7 @@ def _judged(
     before: Things,
     trajectories: Sequence[Trajectory],
 ) -> tuple[Things, list[str]]:
-    """Return the additions of an answer about one part's tools, and its faults."""
+    """Return what an answer adds for one part's tools, and its faults."""
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
     complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
     observed = section(data, "observations")
@@ -504,10 +502,10 @@ def _judged(
 
 
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
-    """Return complaints about undeclared creations: a write's result names an entity that its arguments do not.
+    """Complain about undeclared creations: a write's result names an entity that its arguments do not name.
 
-    A later call with the new entity would be denied, because no database has it. A field of another entity in the
-    result only refers to it and does not count.
+    Without the declaration, later calls with the new entity would be denied, because no database has it. A field of
+    another entity in the result is only a reference and does not count.
     """
     complaints: list[str] = []
     for name, card in part.items():
@@ -527,7 +525,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the entities of a later part to the earlier entities. Earlier declarations are kept."""
+    """Add the entities of a later part. Earlier declarations take precedence."""
     joined = dict(before)
     for name, body in more.items():
         old = joined.get(name)
@@ -540,7 +538,7 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 
 
 def _told(fault: BylawError) -> str:
-    """Return a loader error without line numbers, because the author of the answer has not seen the files."""
+    """Describe a loader error without line numbers, because the author of the answer has not seen the files."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
@@ -568,12 +566,14 @@ Schema = Mapping[str, Any]
 
 
 def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """Return the JSON schema of records inside fields, by entity and field."""
+    """Return the JSON schema of records nested inside fields, by entity and field."""
     return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
 
 
 def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """Return the JSON schema of each list or object by entity and field, with records if a tool shows them."""
+    """Return the JSON schema of each list or object field, by entity and field. It includes records if a tool shows
+    them.
+    """
     shown_by = _shown_by(things)
     found: dict[tuple[str, str], Schema] = {}
     for entity, body in things.entities.items():
@@ -589,7 +589,6 @@ def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Sch
 
 
 def holds_records(schema: Any) -> bool:
-    """Whether a schema contains records with named fields."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if record.get("type") == "array":
         return holds_records(record.get("items"))
@@ -597,7 +596,7 @@ def holds_records(schema: Any) -> bool:
 
 
 def _shown_by(things: Things) -> dict[str, list[str]]:
-    """Return the tools that show each entity, its own look-up first."""
+    """Return the tools that show each entity, starting with its own look-up."""
     found: dict[str, list[str]] = {}
     for entity, body in things.entities.items():
         read = cast(dict[str, Any], body).get("read")
@@ -610,7 +609,7 @@ def _shown_by(things: Things) -> dict[str, list[str]]:
 
 
 def _named(schema: Any, name: str, depth: int = 0) -> Iterator[Schema]:
-    """Yield the schemas of properties with a name, outermost first."""
+    """Yield the schemas of all properties called `name`, outermost first."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)

@@ -38,13 +38,13 @@ _NESTED = 12
 
 
 class Types:
-    """Converts annotations to schemas. `classes` are the file's records and enumerations."""
+    """Converts annotations to schemas. `classes` holds the records and enumerations of the file."""
 
     def __init__(self, classes: Mapping[str, ast.ClassDef]) -> None:
         self._classes = classes
 
     def schema(self, annotation: ast.expr, depth: int = 0) -> dict[str, Any]:
-        """Return the schema of an annotation; an object if it is unknown."""
+        """Return the schema of an annotation. An unknown annotation is an object."""
         if depth > _NESTED:
             return {"type": "object"}
         match annotation:
@@ -68,7 +68,7 @@ class Types:
             return {"type": "object"}
 
     def _first(self, parts: list[ast.expr], depth: int) -> dict[str, Any]:
-        """Return the first member of a union that is not None."""
+        """Return the schema of the first member of a union that is not None."""
         found = [self.schema(part, depth + 1) for part in parts]
         return next(filter(None, found), found[0])
 
@@ -108,14 +108,12 @@ class Types:
 
 
 def texts(nodes: Iterable[ast.expr]) -> Iterator[str]:
-    """Yield the nodes that are string constants."""
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 def _name(node: ast.expr) -> str:
-    """Return the last part of a dotted name."""
     match node:
         case ast.Name(name):
             return name
@@ -126,7 +124,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _words(node: ast.expr) -> str:
-    """Return a description in an annotation: a string, or `Field(description=...)`."""
+    """Return the description in an annotation, either a string or `Field(description=...)`."""
     match node:
         case ast.Constant(str() as text):
             return text
@@ -143,7 +141,7 @@ _FOLLOWED = 8
 
 
 def python_cards(said: str) -> list[Card]:
-    """Return the tools of a Python file or module: those named after a colon, or all."""
+    """Return the tools of a Python file or module. If names follow a colon, return only those."""
     where, _, names = said.partition(":")
     path = Path(where) if where.endswith(".py") else _module_file(where)
     if path is None or not path.is_file():
@@ -158,8 +156,6 @@ def python_cards(said: str) -> list[Card]:
 
 
 class _Source:
-    """A Python file, read as text."""
-
     def __init__(self, path: Path, depth: int = 0) -> None:
         self._path, self._depth = path, depth
         try:
@@ -191,7 +187,9 @@ class _Source:
         self._types = Types(classes)
 
     def offered(self) -> Iterator[Card]:
-        """Yield the functions that are marked as tools, or else those in `__all__`, or else every public function."""
+        """Yield the functions that are marked as tools. Without any, yield those in `__all__` or else every public
+        function.
+        """
         marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
         if marked:
             yield from (self._read(each) for each in marked)
@@ -201,7 +199,7 @@ class _Source:
             yield from (self._read(each) for name, each in self._functions.items() if not name.startswith("_"))
 
     def card(self, name: str, said: str) -> Card:
-        """Return one function by name, followed through imports."""
+        """Return the card of one function, following imports."""
         if function := self._functions.get(name) or self._methods.get(name):
             return self._read(function)
         if (imported := self._imports.get(name)) and self._depth < _FOLLOWED:
@@ -237,7 +235,7 @@ class _Source:
 
 
 def _module_file(name: str, roots: list[str] | None = None) -> Path | None:
-    """Return the source file of a module on the path, without importing it."""
+    """Return the source file of a module on the path, without importing the module."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     for root in roots or ["", *sys.path]:
@@ -256,7 +254,6 @@ def _imported_file(statement: ast.ImportFrom, importer: Path) -> Path | None:
 
 
 def _is_marked(function: _Function) -> bool:
-    """Whether a decorator marks a tool, such as `@tool`, `@mcp.tool()` or `@is_tool(ToolType.READ)`."""
     for mark in function.decorator_list:
         target = mark.func if isinstance(mark, ast.Call) else mark
         name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
@@ -271,7 +268,7 @@ _FIELD = re.compile(r"^\s*:param\s+(?:[\w\[\], ]+\s+)?(\w+)\s*:\s*(.+)$")
 
 
 def _argument_words(doc: str) -> dict[str, str]:
-    """Return a docstring's descriptions of arguments, under `Args:` or by `:param name:`."""
+    """Return the descriptions of arguments in a docstring, under `Args:` or as `:param name:`."""
     found: dict[str, str] = {}
     inside, indent, last = False, 0, ""
     for line in doc.splitlines():
@@ -291,7 +288,7 @@ def _argument_words(doc: str) -> dict[str, str]:
 
 
 def read_tools(given: Sequence[str]) -> dict[str, Card]:
-    """Return the tools of every given catalogue: a data file, or Python functions (`tools.py`, `module:function`)."""
+    """Read the tools of every catalogue: a data file, or Python functions (`tools.py`, `module:function`)."""
     cards: dict[str, Card] = {}
     for each in given:
         path = Path(each)
@@ -307,7 +304,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
 def with_logs(
     cards: Mapping[str, Card], trajectories: Iterable[Trajectory | BylawError]
 ) -> tuple[dict[str, Card], list[Trajectory]]:
-    """Add recorded results to the cards, and add tools that occur only in the logs. Also return the conversations."""
+    """Add recorded results and tools that occur only in the logs. Return the cards and the conversations."""
     shapes, results = Shapes(), Results()
     read: list[Trajectory] = []
     for trajectory in trajectories:
@@ -322,8 +319,8 @@ def with_logs(
             made[name] = Card(name, str(shape.definition.get("description", "")), *record)
     for name, card in made.items():
         if text := results.text(name):
-            # Recorded results take precedence over a schema, but a description in words may cover results that were not
-            # recorded.
+            # Recorded results take precedence over a schema. A description in words is kept, because it may cover
+            # results that were not recorded.
             words = [line for line in card.results.splitlines() if line.startswith("returns: ")]
             shown = results.schema(name)
             made[name] = replace(card, results="\n".join([*words, text]), output=shown or card.output)
@@ -349,7 +346,7 @@ def _from_file(path: Path) -> list[Card]:
 
 
 def _promised(body: Mapping[str, Any]) -> str:
-    """Return a catalogue's description of a tool's results, by schema or in words."""
+    """Return how a catalogue describes a tool's results, by schema or in words."""
     lines = [f"results: {schema_text(body['output'])}"] if body.get("output") else []
     return "\n".join([*lines, *([f"returns: {' '.join(body['returns'].split())}"] if body.get("returns") else [])])
 
@@ -367,7 +364,7 @@ def _data(path: Path) -> Any:
 
 
 def _normal(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return argument schemas and required arguments, from either notation."""
+    """Return argument schemas and required arguments from either of the two notations."""
     if isinstance(given.get("properties"), dict):
         return cast(dict[str, Any], given["properties"]), tuple(given.get("required") or ())
     plain = {name: {"type": str(kind).removesuffix("?")} for name, kind in given.items()}
@@ -378,7 +375,7 @@ _METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 
 
 def operations(api: Mapping[str, Any]) -> Iterable[Card]:
-    """Yield the operations of an OpenAPI description. GET and HEAD are reads."""
+    """Yield the operations of an OpenAPI description. GET and HEAD count as reads."""
     for path, item in cast(dict[str, dict[str, Any]], api.get("paths") or {}).items():
         for method, raw in item.items():
             if method not in _METHODS:
@@ -416,7 +413,7 @@ def _content(holder: Mapping[str, Any], api: Mapping[str, Any]) -> dict[str, Any
 
 
 def _resolved(schema: Any, api: Mapping[str, Any], depth: int = 0) -> Any:
-    """Resolve a schema's `$ref`s, up to a maximum depth."""
+    """Replace each `$ref` in a schema by its target, up to a maximum depth."""
     if isinstance(schema, list):
         return [_resolved(item, api, depth + 1) for item in cast(list[Any], schema)]
     if not isinstance(schema, dict) or depth > 12:

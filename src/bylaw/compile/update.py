@@ -1,8 +1,8 @@
-"""Updates a pack after a change of its document, and keeps the owner's edits.
+"""Updates a pack after its document has changed, and keeps the owner's edits.
 
-All files are replaced, or none. Files are first written to a staging folder and moved when complete. A compile that is
-killed while writing leaves the pack unchanged. A compile that is killed while moving leaves a list of remaining moves,
-which the next compile finishes first.
+Either all files are replaced, or none. Files are first written to a staging folder and moved when all are complete. If
+a compile is killed while writing, the pack is unchanged. If it is killed while moving, a list of remaining moves is
+left, and the next compile finishes them first.
 """
 
 import difflib
@@ -40,22 +40,22 @@ from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
-"""The compiler's own files: copies and notes that are not meant to be edited."""
+"""The compiler's own files: copies and notes that nobody should edit."""
 
 
 def digest(text: str) -> str:
-    """Return a file's digest, ignoring the `unenforced` entries that `bylaw review` adds."""
+    """Return the digest of a file without the `unenforced` entries that `bylaw review` adds."""
     lines = [line for line in text.split("\n") if not line.startswith("  unenforced: ")]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def is_copy(path: str) -> bool:
-    """Whether a file is the compiler's own: a copy of a document, or a note that is not meant to be edited."""
+    """Whether a file belongs to the compiler: a copy of a document, or a note that nobody should edit."""
     return path in _RECORDS or path.startswith(f"{FOLDER}/")
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Return other files of the kinds that the compiler writes."""
+    """Return the pack's other files whose kinds the compiler writes."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [
@@ -68,11 +68,11 @@ def others(root: Path, made: Container[str]) -> list[str]:
 
 _ASIDE = ".writing"
 _WHOLE = "whole.json"
-"""Marks the staged files as complete and lists the files to remove."""
+"""The file that marks the staged files as complete and lists the files to remove."""
 
 
 def stage(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files to a staging folder, which is a complete pack."""
+    """Write files to a staging folder, which then holds a complete pack."""
     aside = root / _ASIDE
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -88,7 +88,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Return why a staged pack would not load, apart from missing acceptances."""
+    """Return why a staged pack would not load. Missing acceptances do not count."""
     try:
         build_pack(read_folder(root))
     except PackError as error:
@@ -97,7 +97,7 @@ def faults_of(root: Path) -> list[BylawError]:
 
 
 def commit(root: Path, removed: Sequence[str] = ()) -> None:
-    """Move staged files into place and remove files that no longer exist."""
+    """Move staged files into place and delete the files in `removed`."""
     part = root / _ASIDE / f"{_WHOLE}.part"
     part.write_bytes(msgspec.json.encode(list(removed)))
     os.replace(part, root / _ASIDE / _WHOLE)
@@ -105,7 +105,7 @@ def commit(root: Path, removed: Sequence[str] = ()) -> None:
 
 
 def recover(root: Path) -> None:
-    """Finish a complete staging and discard an incomplete one."""
+    """Finish an update that was completely staged, and discard one that was not."""
     aside = root / _ASIDE
     if (aside / _WHOLE).is_file():
         removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
@@ -124,7 +124,7 @@ Change = Literal["new", "gone", "sentences", "check", "both"]
 
 
 class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
-    """The sources of a pack. Paths are relative to its folder if possible."""
+    """The sources of a pack. Paths are relative to the pack's folder if possible."""
 
     documents: tuple[str, ...]
     tools: tuple[str, ...] = ()
@@ -135,11 +135,11 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     refine: int = 0
     embedder: str = ""
     written: dict[str, str] = {}
-    """Digests of the files as compiled, by path. A file with another digest was edited."""
+    """The digest of each file as compiled, by path. A file whose digest differs was edited."""
 
 
 class _Kept(Struct, frozen=True):
-    """`work.json`: the last compile's result without edits."""
+    """`work.json`: the result of the last compile, without edits."""
 
     work: Work
     items: list[tuple[Key, Any]]
@@ -152,10 +152,9 @@ class Before(Struct, frozen=True):
     made_of: MadeOf
     work: Work
     base: Items
-    """The items that the compiler wrote last."""
+    """The items that the compiler wrote last time."""
     texts: dict[str, str]
     items: dict[str, Items]
-    """The current items of each file."""
 
     @property
     def ours(self) -> Items:
@@ -163,9 +162,9 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """Read a pack. Raises with all errors if it does not load with its owner's edits."""
+    """Read a pack with its owner's edits. If it does not load, raise an error with all its faults."""
     made_of = read_made_of(root)
-    # An edited copy of the document is replaced. Its quotes are checked at the end.
+    # If a copy of the document was edited, it is replaced. Its quotes are checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
@@ -175,8 +174,8 @@ def read_before(root: Path) -> Before:
         return Before(root, made_of, kept.work, dict(kept.items), texts, items)
     except msgspec.ValidationError:
         pass
-    # An older version wrote `work.json` without items. The original of an edited file is unknown, so the whole file is
-    # kept.
+    # An older version wrote `work.json` without items. The original of an edited file is unknown, so keep the whole
+    # file.
     try:
         work = msgspec.json.decode(raw, type=Work)
     except msgspec.DecodeError as error:
@@ -204,7 +203,7 @@ def read_made_of(root: Path) -> MadeOf:
 
 
 def owner_of(before: Before) -> Owner:
-    """Return the owner's edits as requests and trials need them."""
+    """Return the owner's edits in the form that requests and trials need."""
     ours = before.ours
     checks = {key for key in differing(before.base, ours) if key[0] in ("guards", "rules.yaml")}
     names = frozenset(name for name in before.work.checks if {("guards", function_name(name))} & checks)
@@ -236,11 +235,9 @@ _FILES = {"entities": "entities.yaml", "observations": "entities.yaml", "tools":
 
 
 class Update(Struct, frozen=True):
-    """The result of an update."""
-
     files: dict[str, str]
     notes: tuple[str, ...]
-    """Lines that list the edits kept."""
+    """Lines that list the edits that were kept."""
 
 
 def write_pack(
@@ -252,9 +249,9 @@ def write_pack(
     before: Before | None = None,
     reading: Reading | None = None,
 ) -> Update:
-    """Write a compiled pack to its folder, with the owner's edits since the last compile.
+    """Write a compiled pack to its folder and keep the owner's edits since the last compile.
 
-    If the pack would not load with the edits, nothing is written and the error lists the faults.
+    If the pack would not load with the edits, write nothing and raise an error that lists the faults.
     """
     made = assembled(source, work, name=made_of.name, reading=reading)
     theirs = {path: read_items(path, text) for path, text in made.files.items() if not is_copy(path)}
@@ -278,7 +275,7 @@ def write_pack(
 def _with_edits(
     before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the files of the merged items, each in the owner's file, and notes about them."""
+    """Return the files with the merged items, each item in the owner's file, and notes about them."""
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
     by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
     for key, value in wanted.items():
@@ -307,7 +304,7 @@ def _with_edits(
 
 
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
-    """Yield questions about cases that fail with the edits. Raises if the pack does not load."""
+    """Yield a question for each case that fails with the edits. Raises if the pack does not load."""
     aside = stage(root, files)
     _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
@@ -325,18 +322,16 @@ def _require_loaded(root: Path, faults: Sequence[BylawError]) -> None:
 
 
 class Difference(Struct, frozen=True):
-    """The changes to one policy."""
-
     policy: str
     change: Change
     was_signed: bool
-    """Whether the policy was signed or rejected. Its signature then lapses."""
+    """Whether the policy was signed or rejected. The change cancels its signature."""
     lines: tuple[str, ...]
-    """The policy's definition, quotes and check, before and after."""
+    """The policy's definition, quotes and check, before and after the change."""
 
 
 def differences(root: Path, before: PackFolder, after: PackFolder) -> list[Difference]:
-    """Return the changes between two states of a pack, by policy in document order."""
+    """Return the changes between two states of a pack, by policy, in document order."""
     old, new = sides_of(before), sides_of(after)
     signed = read_signatures(root)
     found: list[Difference] = []
@@ -357,7 +352,6 @@ def _change(old: Sides | None, new: Sides | None) -> Change | None:
 
 
 def _told(folder: PackFolder, name: str) -> list[str]:
-    """Return a policy and its check, line by line."""
     listed = cast(list[Any], folder.parts["policies"].data.get("policies") or [])
     body = next((cast(dict[str, Any], each) for each in listed if each.get("id") == name), None)
     if body is None:
@@ -367,7 +361,7 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 
 
 def _check_text(folder: PackFolder, name: str) -> str:
-    """Return a policy's guard or rules; empty if it has none."""
+    """Return the guard or rules of a policy. The text is empty if it has neither."""
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
     own = _rules_of(name, rules)
     return _functions(folder).get(function_name(name)) or (dump(own) if own["rules"] else "")
@@ -378,7 +372,7 @@ def _functions(folder: PackFolder) -> dict[str, str]:
 
 
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a policy's rules and predicates as in `rules.yaml`."""
+    """Return the rules and predicates of a policy, as in `rules.yaml`."""
     own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
     predicates = cast(dict[str, Any], rules.get("predicates") or {})
     return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}
@@ -386,17 +380,17 @@ def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
 
 _NEIGHBOURS = 6
 _LONGEST = 400
-"""The maximum length of text shown of a call."""
+"""The maximum length, in characters, of the text shown about a call."""
 
 
 def rejections(
     before: Before, document: Document, trajectories: Sequence[Trajectory] = (), *, with_values: bool = False
 ) -> dict[str, str]:
-    """Return, by policy, the text to add to its question: note, rejected check, logged calls that it flagged, and
+    """Return the text to add to the question about each rejected policy: note, rejected check, flagged calls and
     neighbours.
 
-    A rejection lapses when the policy or check changes, and is then ignored. Values of logged calls are included
-    only `with_values`.
+    A rejection is ignored once the policy or its check has changed. Values of recorded calls are included only if
+    `with_values` is set.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
@@ -419,7 +413,7 @@ def rejections(
 
 
 def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory], with_values: bool) -> list[str]:
-    """Return the calls that a check flagged, with verdict and, with values, the reason."""
+    """Return the calls that a check flagged, with the verdict. If `with_values` is set, add the reason."""
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
     lines: list[str] = []
     for verdict, body in flagged.items():
@@ -438,7 +432,7 @@ def _call(trajectory: Trajectory | None, step: int, with_values: bool) -> str:
 
 
 def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
-    """Return the policies before and after a policy in the document, and those that bind one of its tools."""
+    """Return the policies just before and after a policy in the document, and those that bind one of its tools."""
     order = sorted(work.drafts, key=lambda each: first_place(each.quotes, document))
     at = order.index(draft)
     tools = set(work.kinds[draft.id].tools) if draft.id in work.kinds else set[str]()
@@ -448,6 +442,5 @@ def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, shortened."""
     words = " ".join(text.split())
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
