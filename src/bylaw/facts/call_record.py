@@ -25,7 +25,8 @@ from bylaw.trace.recorded_value import Contradicted, values_inside
 _STATUSES = "|".join(f"{status} {re.escape(status.phrase)}" for status in HTTPStatus if status >= 400)
 _ERROR_NAME = r"\w*(?:errors?|exception|failed|failure|time(?:d ?)?-?out)\b"
 _ERROR_TEXT = re.compile(
-    # An error name within the first three words (`ValueError`, `E_ERROR`, `The refund failed`), or an HTTP status.
+    # Matches an error name within the first three words (`ValueError`, `E_ERROR`, `The refund failed`), or an HTTP
+    # status.
     rf"\W*(?:(?:\w+ ){{0,2}}{_ERROR_NAME}|unknown (?:tool|action|function)\b|traceback \("
     rf"|(?:https?(?:/[\d.]+)?|status|code)(?: code)?\W{{1,2}}[45]\d\d\b|[45]\d\d\W*$|(?:{_STATUSES})\b)",
     re.IGNORECASE,
@@ -47,7 +48,7 @@ _LONGEST_PATTERN = 60
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Return whether the tool ran the call; None if unknown. `value` is the decoded result, if at hand."""
+    """Return whether the tool ran the call, or None if unknown. `value` is the decoded result, if the caller has it."""
     if result is None or not result.captured:
         return None
     if result.refused:
@@ -57,7 +58,7 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
 
 
 def declares_refusal(tool: Tool | None, result: Result) -> bool:
-    """Whether the pack declares that such a result means that the tool did nothing."""
+    """Whether the pack declares that this result means that the tool did nothing."""
     if tool is None or not (tool.refused or tool.surely_refused):
         return False
     for declared in (tool.refused, tool.surely_refused):
@@ -69,7 +70,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Return a record that Python printed, or that a message part contains, as JSON; empty for any other result."""
+    """Return a record that Python printed, or that a message part contains, as JSON. Empty for any other result."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -92,7 +93,6 @@ def _is_done(tool: Tool | None, result: Result, value: Any) -> bool | None:
 
 
 def _has_error_flag(result: Result, value: Any) -> bool:
-    """Whether this is an MCP result with an error flag."""
     if value is NOTHING:
         value = result.value() if "isError" in result.text else None
     return value.__class__ is dict and value.get("isError") is True
@@ -108,7 +108,7 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one. Only for statistics, which may err."""
+    """Whether a result is flagged as an error or looks like one. This may be wrong, so use it only for statistics."""
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
@@ -129,7 +129,7 @@ def looks_failed(value: Any) -> bool:
         written = str(record.get(name))
         if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
             return True
-    # A record that contains only a message is read like the text of the message.
+    # If a record contains only a message, read it like plain text.
     return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
 
@@ -144,7 +144,7 @@ def _reports_error(record: dict[str, Any]) -> bool:
 
 
 def declaration_for(effect: Effect, result: str) -> str:
-    """Return the line for tools.yaml that declares such a result a failure.
+    """Return the line for tools.yaml that declares this result a failure.
 
     For a write, the pattern matches only this error, because another error may occur after the write ran.
     """
@@ -157,7 +157,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return a text's first clause. Unless `whole` is set, return only its first word if that names an error."""
+    """Return the first clause of a text. Unless `whole` is set, return only its first word, if that names an error."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -191,9 +191,9 @@ class CallRecord(Struct, eq=False):
     called: str = ""
     """For an action: the tool whose call performs the action."""
     untold: Mapping[str, Any] = {}
-    """For an action: the call's values that it does not take. An agreement to the action also covers these."""
+    """For an action: the values of the call that the action does not use. Consent to the action also covers them."""
     is_evidence: bool = True
-    """Whether the result shows facts. The result of an action shows no facts if the agent may have written it."""
+    """Whether the result shows facts. If the agent may have written an action's result, the result shows none."""
     is_beside: bool = False
     """Whether the call's actions are counted separately."""
     may_be: frozenset[str] = frozenset()
@@ -201,11 +201,11 @@ class CallRecord(Struct, eq=False):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments, without those that occur twice with different values."""
+        """The arguments, except for those that occur twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
-        """Whether a look-up returned something other than an error; None if unknown."""
+        """Whether a look-up returned something other than an error. None if unknown."""
         if self.result is None or self.accepted is False:
             return self.accepted
         return accepted(self.tool, self.result)
@@ -237,35 +237,33 @@ class CallRecord(Struct, eq=False):
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived whose text, or a shield's mark, leaves unclear whether the call ran."""
+        """Whether a result arrived but does not make clear whether the call ran, because of its text or a shield's
+        mark.
+        """
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
-        """Whether the call may have taken effect, as known now."""
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether the result arrived before a step. Without a step, whether it arrived at all."""
+        """Whether the result arrived before a step or, without a step, at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
 def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecord:
-    """Return the record of a call. Its turn began at `start`."""
     return CallRecord(call, step, start, tool, TO_USER if call.by == "user" else call.agent)
 
 
 def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
-    """Whether arguments match; None if they differ but a tool might treat them as equal."""
+    """Whether arguments match. None if they differ but a tool might treat them as equal."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
 
 
 class Answers:
-    """The calls of one trajectory that have results."""
-
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Calls by tool, without the calls added since the last question."""
+        """Calls by tool, except for those added since the last query."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
 
@@ -276,9 +274,9 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls of `tool` with results that the agent of the judged call had seen.
+        """Yield the calls of `tool` whose results the agent of the judged call had seen.
 
-        With `arguments`, yield only calls that may have had these arguments, and perhaps a few other calls.
+        With `arguments`, yield only calls that may have had these arguments. A few other calls may be among them.
         """
         answered = self.by_tool().get(tool)
         if answered is None:
@@ -289,24 +287,26 @@ class Answers:
                 yield made
 
     def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """Yield the accepted calls of `tool`, with results, that the agent of the judged call had seen."""
+        """Like `of`, but yield only accepted calls."""
         for made in self.of(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """Return the calls of a look-up that may have had these arguments and that returned a result, even an error."""
+        """Return the look-ups that may have had these arguments and that returned a result, even an error."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every call of a look-up with these arguments returned an error, so another attempt may succeed."""
+        """Whether every look-up with these arguments returned an error, so that another attempt may succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the agent of the judged call had made exactly this call before its turn and received a result."""
+        """Whether the agent of the judged call had already made exactly this call before its turn and received a
+        result.
+        """
         return any(
             made.arguments == arguments
             and made.result is not None
@@ -320,12 +320,14 @@ _step = attrgetter("step")
 
 
 class AnsweredCalls:
-    """Answered calls of one tool, in the order of the calls. Their results may arrive in another order."""
+    """The answered calls of one tool, in call order. Their results may arrive in another order."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records by argument names and normalised values; under None, those with values that are not plain."""
+        """Records by argument names and normalised values. Records with values that are not plain are listed under
+        None.
+        """
 
     def add(self, made: CallRecord) -> None:
         insort(self.records, made, key=_step)
@@ -333,7 +335,7 @@ class AnsweredCalls:
             insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
-        """Return the calls that may have had these arguments among others, and perhaps a few other calls."""
+        """Return the calls whose arguments may include these. A few other calls may be among them."""
         names = tuple(arguments)
         wanted = _rough(arguments, names)
         if wanted is None:
@@ -352,7 +354,7 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return values normalised as in `is_same`; None if a value may name several entities."""
+    """Return values normalised as in `is_same`, or None if a value may name several entities."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
@@ -365,7 +367,7 @@ def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...
 _MASK = re.compile(
     r"\[[^\[\]]*\]|<[^<>]*>|\*+|\.{2,}|[\u2026\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0\ufffd]+|(?i:x{3,}|_{3,})"
 )
-"""A gap in recorded text: a placeholder in brackets, or masking characters."""
+"""Matches a gap in recorded text: a placeholder in brackets, or masking characters."""
 
 
 def may_have_run(earlier: CallRecord, step: int) -> bool:
@@ -389,7 +391,7 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
 
 
 def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
-    """Whether a recorded call may have had these arguments, possibly with other arguments."""
+    """Whether a recorded call may have had these arguments, possibly along with others."""
     if earlier.fault:
         return True
     for name, value in arguments.items():
@@ -397,20 +399,20 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
             if not could_be_same_value(earlier.arguments[name], value):
                 return False
         elif value is not None and not (tool is not None and name in tool.required):
-            # The recording left out a required argument.
+            # The recording omitted a required argument.
             return False
     return True
 
 
 def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
-    """Whether a call had these arguments; None if this is unknown."""
+    """Whether a call had these arguments. None if unknown."""
     if not match or (not earlier.call.fault and matches(earlier.call.arguments, match)):
         return True
     return None if could_have_had(earlier.call, earlier.tool, match) else False
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may represent `value` in another spelling, truncated or masked."""
+    """Whether a recorded value may stand for `value`, spelt differently, truncated or masked."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -424,7 +426,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether the record shows a call completely. If it does not, two different records may show the same call."""
+    """Whether the record shows a call completely. If not, two different records may show the same call."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -437,7 +439,7 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may represent a value: the characters left in it occur in the value in this order."""
+    """Whether masked text may stand for a value: the remaining characters occur in the value in the same order."""
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

@@ -18,12 +18,12 @@ from bylaw.trace.event import Call, Result
 
 
 class UndeclaredCall:
-    """The entities that a call names. A call without declared changes may change any of these entities."""
+    """The entities that a call without declared changes names. It may have changed any of them."""
 
     __slots__ = ("_text",)
 
     def __init__(self, call: Call) -> None:
-        # Uncaptured arguments may have named any entity.
+        # If the arguments were not captured, they may have named any entity.
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
@@ -65,14 +65,16 @@ class Touch(NamedTuple):
 
     record: CallRecord
     fields: frozenset[str] | None = None
-    """The fields that may have changed; None means all fields."""
+    """The fields that may have changed, or None for all fields."""
     by_result: bool = False
-    """Whether the touch counts only until the result arrives, which names the touched entities."""
+    """Whether the touch counts only until the result arrives. The result then names the touched entities."""
     undeclared: UndeclaredCall | None = None
     """Set for a call without declared changes, which may change any entity that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether the write may have changed the entity, as known just before a step or now."""
+        """Whether the write may have changed the entity, as known just before `known_at`, or as known now if it is
+        None.
+        """
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
             return False
@@ -94,13 +96,11 @@ class Changes:
         are equal. The key None means any entity of the kind, and the field None means all fields.
         """
         self._undeclared: list[Touch] = []
-        """Calls without declared changes, in order."""
         self.under_way: dict[int, CallRecord] = {}
-        """Calls that have no result so far, by identity and in order."""
+        """Calls that have no result yet, by identity, in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """By step, for each call made while others ran: the start of its turn, and the running calls."""
+        """For each call made while others were running, by step: the start of its turn, and the running calls."""
         self._asked: list[int] = []
-        """The steps of the calls in `_beside`."""
 
     def ask(self, made: CallRecord) -> None:
         """Record a call made while others were running. Its result may predate their effects."""
@@ -109,7 +109,7 @@ class Changes:
         self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Record a call that may change something. `find` returns fields that refer to other entities."""
+        """Record a call that may change something. `find` returns fields of other entities."""
         tool = made.tool
         if tool is None and sounds_harmless(made.call.tool):
             return
@@ -136,7 +136,9 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities that a write's result names as changed; if it names none, all of the kind."""
+        """Record the entities that a write's result names as changed. If it names none, record all entities of the
+        kind.
+        """
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
                 continue
@@ -160,10 +162,12 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call between two steps (excluded) that may change the field, or None."""
+        """Return the step of the last call between two steps that may have changed the field, or None. Calls at these
+        steps are not included.
+        """
         last: int | None = None
         for mine in self._lists(entity, key, field):
-            # For an early step, bisection skips the many later calls.
+            # Bisect to skip the calls after an early step; there may be many.
             place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
             while place:
                 place -= 1
@@ -177,8 +181,8 @@ class Changes:
         return last
 
     def beside(self, entity: str, key: Key, field: str, asked: int, *, known_at: int | None = None) -> list[CallRecord]:
-        """Return the calls made before a look-up that may have changed the field after it, because they were still
-        running.
+        """Return the calls that were made before a look-up but may have changed the field after it, because they were
+        still running.
 
         An unanswered call of an earlier turn counts as finished. Otherwise the fields it may change would stay unknown
         forever.
@@ -193,7 +197,6 @@ class Changes:
         return sorted(found, key=lambda made: made.step) if len(found) > 1 else found
 
     def _may_touch(self, made: CallRecord, entity: str, key: Key, field: str, known_at: int | None) -> bool:
-        """Whether a call may have changed a field, as known at a step or now."""
         for mine in self._lists(entity, key, field):
             place = bisect_left(mine, made.step, key=_step)
             while place < len(mine) and mine[place].record.step == made.step:
@@ -203,7 +206,7 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether nothing has changed the field since a look-up saw it, as far as is known at the judged call."""
+        """Whether the field has not changed since a look-up saw it, as far as is known at the judged call."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
@@ -227,7 +230,6 @@ class Changes:
             touches.insert(place, touch)
 
     def _lists(self, entity: str, key: Key, field: str) -> Iterator[list[Touch]]:
-        """Yield the lists of writes that may change a field: of its key or any key, its name or all fields."""
         if self._undeclared:
             yield self._undeclared
         touches = self._touches.get(entity)

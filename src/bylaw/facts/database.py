@@ -20,7 +20,7 @@ Index = dict[str, dict[Key, WorldRecord]]
 
 
 class _Records:
-    """Records by entity and key. If an entity is `partial`, a missing record of it is unknown."""
+    """Records by entity and key. If an entity is `partial`, a missing record counts as unknown."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial
@@ -38,7 +38,7 @@ class _Records:
 
 
 class _Placed:
-    """Records at the places under `world:`. `read` returns a table's rows, or the document for an empty name."""
+    """Records at the places under `world:`. `read` returns the rows of a table or, for an empty name, the document."""
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place
@@ -69,7 +69,6 @@ class _Placed:
         return index
 
     def _found(self, stored: Stored) -> Iterator[tuple[PathScope, Sighting | None]]:
-        """Yield every item at a place, with its entity; None for an item that is not one."""
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
@@ -81,7 +80,6 @@ class _Placed:
 
 
 def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
-    """Return the fields that a sighting shows, merged with the known fields."""
     entity = sighting.observation.entity
     shown = {field: value for field in entity.fields if (value := sighting.show(field)) is not NOTHING}
     return {**(known or dict(zip(entity.key, sighting.key, strict=True))), **shown}
@@ -98,7 +96,7 @@ def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(schema: Schema, tables: Index) -> _Records:
-    """Complete the tables with what each record's own observation shows and with nested records."""
+    """Add to the tables what each record's own observation shows, and nested records."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
@@ -115,7 +113,7 @@ def _implied(schema: Schema, tables: Index) -> _Records:
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
-    """Yield the result of an entity's look-up tool for each record, with its key."""
+    """Yield the result that an entity's look-up tool would return for each record, with its key."""
     if entity.read is None:
         return
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
@@ -128,7 +126,7 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 
 KEPT = 1 << 16
-"""The cache is emptied at this number of rows."""
+"""The cache is emptied when it reaches this number of rows."""
 _ELSEWHERE = "or describe its structure under `world:` in entities.yaml"
 _WHOLE = 1 << 63
 """SQLite integers are smaller than this."""
@@ -198,11 +196,10 @@ class _Tables:
                     raise WorldError(f"table `{self._tables[entity]}` has no column `{part}`", place=str(path))
 
     def _known(self) -> str:
-        """Return the names of existing tables, for messages."""
         return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
 
     def _table_of(self, entity: Entity) -> str:
-        """Return the entity's table: one with its name, or one with a similar name and its key columns."""
+        """Return the entity's table: the one with its name, or one with a similar name and its key columns."""
         if entity.name in self._every:
             return entity.name
         names = {_plain(name): name for name in sorted(self._every)}
@@ -260,7 +257,7 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return an indexable SQL condition, with values, that every matching row meets. Other rows may also meet it."""
+    """Return an indexable SQL condition, with its values, that every matching row meets. Other rows may meet it too."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:
@@ -278,7 +275,6 @@ def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any
 
 
 def _forms(text: str) -> list[Any]:
-    """Return the column values that read as this text."""
     try:
         number = float(text)
     except ValueError:
@@ -288,7 +284,7 @@ def _forms(text: str) -> list[Any]:
 
 
 def _nested(entity: Entity) -> list[str]:
-    """Return the fields with several values, which columns store as JSON."""
+    """Return the fields with several values. Columns store them as JSON."""
     return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
 
 
@@ -308,7 +304,6 @@ def _document(path: Path) -> Any:
 
 
 def _named(schema: Schema, document: Any, path: Path) -> _Records:
-    """Return the records of a JSON document by entity name."""
     record = cast(dict[str, Any], document) if isinstance(document, dict) else {}
     named = {each.name: name for each in schema.entities.values() if (name := _name_in(record, each))}
     named |= _by_fields(schema, record, named)
@@ -321,7 +316,7 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
-    """Return the name of an entity's records in a document.
+    """Return the name under which a document lists an entity's records.
 
     The name is the entity's own or, if all records have its key, a form such as `orders`, `ORDERS` or `order` for
     `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Otherwise it is the only object whose records
@@ -343,7 +338,7 @@ _ALIKE = 0.6
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """Return names of records that, by their fields, can mean only one entity without a matching name."""
+    """Return names of records that have no matching name but whose fields fit only one entity."""
     lacking = [
         each
         for each in schema.entities.values()
@@ -356,7 +351,6 @@ def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]
 
 
 def _has_fields(entity: Entity, body: Any) -> bool:
-    """Whether records have the entity's key and most of its fields."""
     records = _records_in(entity, body) or []
     wanted = {each.name for each in entity.fields.values() if each.origin == "system" and each.keys_of is None}
     wanted -= set(entity.key)
@@ -366,13 +360,13 @@ def _has_fields(entity: Entity, body: Any) -> bool:
 
 
 def _names_of(entity: Entity) -> tuple[str, ...]:
-    """Return possible collective names of an entity's records, ignoring how words are joined."""
+    """Return possible collective names of an entity's records, without word separators."""
     low = _plain(entity.name)
     return (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low)
 
 
 def _plain(name: str) -> str:
-    """Return a name without word separators, equal for `OrderLine`, `order_line` and `ORDER-LINE`."""
+    """Remove word separators from a name, so that `OrderLine`, `order_line` and `ORDER-LINE` are equal."""
     return re.sub(r"[_\W]", "", name).lower()
 
 
@@ -387,7 +381,7 @@ def _is_named_by(entity: Entity, body: Any) -> bool:
 
 
 def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
-    """Return the records of a list, or of an object keyed by id; None for any other content."""
+    """Return the records of a list, or of an object keyed by id. None for any other content."""
     if isinstance(body, dict):
         named = cast(dict[str, Any], body).items()
         lone = entity.key[0] if len(entity.key) == 1 else ""
@@ -398,7 +392,6 @@ def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
 
 
 def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
-    """Return the records of one entity, from a list or an object keyed by id."""
     records = _records_in(entity, body)
     if records is None:
         raise WorldError(f"`{entity.name}` must be a list of records", place=str(path))

@@ -18,7 +18,7 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """Steps, indexed by the runs of letters and of digits in their normalised text. New steps may be added."""
+    """An index of steps by the runs of letters and of digits in their normalised text. New steps may be added."""
 
     __slots__ = ("_steps",)
 
@@ -36,10 +36,10 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps before `before` that may contain the value, in order: those with the rarest run of one of
+        """Return, in order, the steps before `before` that may contain the value: those with the rarest run of one of
         its spellings.
 
-        Only these steps count for rarity, so that later ones cannot change the result.
+        Rarity is measured in these steps only, so that later ones cannot change the result.
         """
         runs = spelling.runs
         if len(runs) == 1:
@@ -48,7 +48,7 @@ class RunIndex:
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:
-        """Return the shortest list of steps among all runs; None if a run occurs nowhere."""
+        """Return the shortest list of steps among all runs, or None if a run occurs nowhere."""
         found: list[int] | None = None
         least = 0
         for run in runs:
@@ -64,7 +64,7 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""The minimum length of a value, with digits or of letters only, that does not match by chance without spaces."""
+"""The minimum length of a value without digits that is too specific to match by chance when spaces are ignored."""
 _PIECE = 3
 """The minimum length of a piece with a digit from which a value can be assembled."""
 
@@ -76,7 +76,7 @@ def letters_of(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """Return a pattern for these characters in groups, as in `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
+    """Return a pattern that matches these characters in groups, as in `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
 
 
@@ -88,13 +88,12 @@ class WrittenLetters:
     def __init__(self) -> None:
         self._steps: list[int] = []
         self._ends: list[int] = []
-        """The end of each write's part of the text."""
+        """Where each write's part of the text ends."""
         self._text = ""
-        """All write arguments, one value per line."""
         self._late: list[str] = []
-        """Values not yet added to the text."""
+        """Values that have not been added to the text yet."""
         self._alone: dict[str, int] = {}
-        """For each complete value, the first write with it as an argument."""
+        """For each complete value, the first write that had it as an argument."""
 
     def add(self, step: int, values: Iterable[str]) -> None:
         """Add a write's arguments. Add writes in order."""
@@ -108,7 +107,7 @@ class WrittenLetters:
             self._alone.setdefault(alone, step)
 
     def first(self, letters: str) -> int | None:
-        """Return the first write with this value as an argument, in any spelling, perhaps within a text."""
+        """Return the first write that had this value as an argument or within one, in any spelling."""
         alone = self._alone.get(letters)
         place = self._whole().find(letters) if is_telling(letters) else -1
         within = self._steps[bisect_right(self._ends, place)] if place >= 0 else None
@@ -116,7 +115,7 @@ class WrittenLetters:
         return min(found, default=None)
 
     def make_up(self, letters: str, before: int) -> bool:
-        """Whether a value can be assembled from the arguments of writes before a step."""
+        """Whether a value can be assembled from arguments of writes before a step."""
         count = bisect_left(self._steps, before)
         if not count or not is_telling(letters):
             return False
@@ -145,7 +144,7 @@ class WrittenLetters:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether letters and digits are too specific to match by chance without spaces."""
+    """Whether letters and digits are too specific to match by chance when spaces are ignored."""
     return len(letters) >= (_TELLING if _has_digit(letters) else _TELLING_WORD)
 
 
@@ -158,11 +157,11 @@ def _has_digit(text: str) -> bool:
 
 
 CANDIDATES = 32
-"""How many events are examined per value: the first that contain its rarest part."""
+"""The maximum number of events to examine per value: the first ones that contain its rarest part."""
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write with a value as an argument, and the first call whose argument a record may repeat."""
+    """The first write that had a value as an argument, and the first call whose argument a record may repeat."""
 
     anyhow: int | None
     telling: int | None
@@ -172,14 +171,11 @@ class Echoes:
     """The values of call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
-        """Use `shown`, the index of the results' texts."""
+        """`shown` indexes the texts of the results."""
         self._texts, self._shown = texts, shown
         self._given = RunIndex()
-        """Call arguments by their runs."""
         self._written, self._asked = WrittenLetters(), WrittenLetters()
-        """The arguments of writes and of other calls, by letters and digits."""
         self._said = WrittenLetters()
-        """The user's messages, by letters and digits."""
         self._said_at: list[int] = []
         self._shown_letters: dict[int, str] = {}
         self._given_letters: dict[int, WrittenLetters] = {}
@@ -198,7 +194,7 @@ class Echoes:
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps of calls, before a step, that had a value as an argument, perhaps within a text."""
+        """Return the steps of calls, before a step, that had a value as an argument or within one."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
@@ -222,12 +218,12 @@ class Echoes:
         return is_telling(letters) and self._stood(letters, before)
 
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
-        """Return the first calls with a value as an argument, perhaps within a text, in any spelling.
+        """Return the first calls that had a value as an argument or within one, in any spelling.
 
-        A value that the user wrote in groups of digits still counts as the user's, in whatever spelling the agent uses
-        it. A plain word may occur in a text by chance, so such a text discredits no record, unless a result had shown
-        the word before. A look-up discredits only values that results had shown, because systems store and display
-        search terms.
+        A value that the user wrote in groups of digits still counts as the user's, however the agent spells it. A plain
+        word may occur in a text by chance. Such a text therefore discredits no record, unless a result had shown the
+        word before. A look-up discredits only values that results had shown, because systems store and display search
+        terms.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
         sure = {step for step in loose if step is not None and step < before}
@@ -252,8 +248,8 @@ class Echoes:
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
         """Whether a value shown at a step may only repeat what the agent wrote.
 
-        This is the case if an earlier write had the value as an argument, or if several writes had its parts as
-        arguments after a result had shown the value.
+        Either an earlier write had the value as an argument, or several writes had its parts as arguments after a
+        result had shown the value.
         """
         if written is not None and written < before:
             return True
@@ -261,12 +257,10 @@ class Echoes:
         return is_made_up and not self._is_said_in_groups(letters, before)
 
     def _is_alone(self, spelling: Spelling, letters: str, step: int) -> bool:
-        """Whether a word was the complete argument of the write at `step`, or had been shown before."""
         leaves = self._texts.leaves(step)
         return any(fold(leaf) == spelling.folded for leaf in leaves) or self._stood(letters, step)
 
     def _stood(self, letters: str, before: int) -> bool:
-        """Whether a result before a step contains these letters and digits, in any spelling."""
         return any(letters in self._letters_shown(step) for step, _, _ in self._texts.results(before=before))
 
     def _letters_shown(self, step: int) -> str:

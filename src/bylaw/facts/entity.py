@@ -1,5 +1,3 @@
-"""Entities, their fields, and single facts."""
-
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -13,7 +11,7 @@ from bylaw.text.number import listed
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
-"""The source of a fact: tools, the user, the host, or the conversation in which the entity was created."""
+"""Where facts come from: tools, the user, the host, or the conversation that created the entity."""
 
 UNDECLARED: Any = UNSET
 """Marks a field for which no default is declared."""
@@ -23,56 +21,55 @@ Key = tuple[Any, ...]
 
 
 class Saying(Struct, frozen=True):
-    """A source of a user fact: an argument of the call, or a pattern on user messages."""
+    """A source of a fact that the user states: an argument of the call, or a pattern for user messages."""
 
     argument: str = ""
     says: str = ""
     value: Any = None
     but_not: str = ""
-    """A message that matches this pattern does not count."""
+    """Messages that match this pattern do not count."""
     about: str = ""
-    """An argument of the call. Only statements about the entity that this argument names count."""
+    """An argument of the call. Only statements about the entity that it names count."""
 
 
 class Field(Struct, frozen=True):
     name: str
     type: FieldType = "string"
     values: tuple[str, ...] = ()
-    """The values of an `enum`."""
     origin: Origin = "system"
     question: str = ""
-    """The question to ask the user or another person if only that person knows the value."""
+    """The question to ask if only the user or another person knows the value."""
     sayings: tuple[Saying, ...] = ()
-    """The sources of a user fact, tried in order."""
+    """The sources of a fact that the user states, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """For each value, the phrases with which a user message claims that value."""
     default: Any = UNDECLARED
-    """The value of the field if a record does not contain the field."""
+    """The value of the field if a record does not contain it."""
     private: bool = False
     """Whether findings, reports and messages hide the values. The decision log keeps them."""
     nullable: bool = False
     """Whether `null` means that there is no value. Otherwise, `null` means that the value is unknown."""
     currency: str = ""
-    """The currency that applies if an amount has none."""
+    """The currency of amounts that name none."""
     keys_of: tuple[str, str] | None = None
     """For a list of keys: the other entity, and its field that refers to this one. A world builds the list from it."""
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity. Each argument has a key field, or a text that contains `{key field}`."""
+    """The tool that looks up an entity. Each argument is a key field, or text that contains `{key field}`."""
 
     tool: str
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for looking up this key. An argument that the key does not determine is None."""
+        """Return the arguments for looking up this key. Arguments that the key does not determine are None."""
         return {
             argument: _filled(part, parts) if "{" in part else parts.get(part)
             for argument, part in self.arguments.items()
         }
 
     def parts(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts of the key that can be read from the arguments of a look-up."""
+        """Return the parts of the key that a look-up's arguments reveal."""
         found: dict[str, Any] = {}
         for argument, part in self.arguments.items():
             value = arguments.get(argument)
@@ -98,7 +95,7 @@ def _template(text: str) -> re.Pattern[str]:
 
 
 PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""A key field in the text of a look-up's argument."""
+"""Matches a key field in the text of a look-up's argument."""
 
 
 SPOKEN: tuple[Origin, ...] = ("user", "context")
@@ -113,11 +110,13 @@ class Entity(Struct, frozen=True):
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """The number of seconds for which a seen fact remains valid; None means no limit."""
+    """How many seconds a seen fact remains valid. None means no limit."""
     origin: Origin = "system"
     """`conversation` if the entity exists only in the conversation."""
     complete: bool = False
-    """Whether an entity that no result showed does not exist, provided that every relevant result was readable."""
+    """Whether the absence of an entity from all results means that it does not exist, provided that every relevant
+    result was readable.
+    """
 
     @property
     def is_always_there(self) -> bool:
@@ -136,7 +135,6 @@ class Fact(NamedTuple):
 
     entity: str
     key: Key | None
-    """The key; None if the key is unknown."""
     field: str
 
     def __str__(self) -> str:
@@ -148,7 +146,7 @@ class Fact(NamedTuple):
 
 
 class NoValue(Enum):
-    """The reason why a source has no value for a fact."""
+    """Why a source has no value for a fact."""
 
     UNSEEN = "unseen"
     """The source does not know the value."""
@@ -161,20 +159,20 @@ ABSENT = NoValue.ABSENT
 
 
 class OneOf(Struct, frozen=True):
-    """A value that the writes of the same turn leave undetermined: the old value or one of the new values."""
+    """A value left undetermined by writes of the same turn: the old value or one of the new ones."""
 
     values: tuple[Any, ...]
 
 
 class Between(Struct, frozen=True):
-    """A count between two bounds, used if some calls may or may not have taken effect."""
+    """A count between two bounds. Used if some calls may or may not have taken effect."""
 
     least: int
     most: int
 
 
 NOT_KNOWN = frozenset((NoValue, OneOf))
-"""Types of answers that are not a value."""
+"""The types of answers that are not a value."""
 
 
 def is_known(answer: Any) -> bool:
@@ -213,7 +211,7 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""First words of field names that can begin a question, before the entity: `is` in `is_late`."""
+"""First words of field names that can begin a question, before the entity, such as `is` in `is_late`."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
 """Facts that every host knows, regardless of the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -1,6 +1,6 @@
-"""Counts how many look-up results were captured, readable and mapped to entities, and why the other results were not.
+"""Counts how many look-up results were captured, readable and mapped to entities, and why the others were not.
 
-An unreadable result is an error in the log or the pack, never in the agent.
+An unreadable result is always an error in the log or the pack, not in the agent.
 """
 
 from bisect import bisect_left
@@ -35,21 +35,19 @@ CURES: Final[dict[EvidenceGrade, str]] = {
     " tools.yaml (`bylaw explain` shows the line to write)",
     "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }
-"""The advice for each fault. docs/guides/get-your-logs-out.md explains recording."""
+"""The advice for each problem. docs/guides/get-your-logs-out.md explains how to record logs."""
 
 
 class LookupEvidence(Struct, frozen=True, omit_defaults=True):
-    """The results of one look-up tool, by grade."""
-
     tool: str
     results: int
     """The number of results, including refusals."""
     captured: int
-    """The number of results with content."""
+    """The number of results that have content."""
     readable: int
     """The number of captured results that are data, match a pattern of the pack, or are refusals."""
     shown: int | None = None
-    """The number of results with something that the entities map; None if the pack maps nothing there."""
+    """The number of results that contain something the entities map. None if the pack does not map this tool."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
@@ -57,15 +55,13 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceCount:
-    """Counts over conversations. The counts of several parts can be added up."""
+    """Counts of results over conversations. The counts of several parts can be added up."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
-        """For each tool, the number of results with each grade."""
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups, each with its observations; None without a pack, when every tool counts."""
+        """The pack's look-ups, each with its observations. None without a pack; every tool then counts."""
         self._mapped: frozenset[str] = frozenset()
-        """The tools whose results the pack maps to entities."""
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
             pages = schema.actions.pages if schema.actions is not None else None
@@ -76,7 +72,7 @@ class EvidenceCount:
             self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
-        """Count the results of the look-ups in one conversation. If there is no pack, count the results of all tools.
+        """Count the results of the look-ups in one conversation. Without a pack, count the results of all tools.
 
         `known` contains the conversation's calls by step. Guards may have read some of their results already.
         """
@@ -101,12 +97,11 @@ class EvidenceCount:
         self._mapped |= other._mapped
 
     def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]]) -> None:
-        """Add the counts of another part."""
         for tool, grades in graded.items():
             self.graded.setdefault(tool, Counter()).update(grades)
 
     def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
-        """Subtract counts that were added this many `times`."""
+        """Subtract counts that were added `times` times."""
         for tool, grades in graded.items():
             held = self.graded[tool]
             held.subtract({grade: count * times for grade, count in grades.items()})
@@ -115,7 +110,7 @@ class EvidenceCount:
                 del self.graded[tool]
 
     def found(self) -> tuple[LookupEvidence, ...]:
-        """Return the counts by tool, the tool with the most results first."""
+        """Return the counts by tool, ordered by number of results, highest first."""
         listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self.graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
 
@@ -123,7 +118,9 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """Return the grade of one result, given its tool's observations; None if the pack declares none."""
+    """Return the grade of one result, given its tool's observations. `observations` is None if the pack
+    declares none.
+    """
     if not result.captured:
         return "uncaptured"
     value = result.value()
@@ -170,7 +167,9 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """Return `count` of `of` as a rate. If `of` is 0, the value and the interval are None."""
+    """Return `count` divided by `of` as a record with its interval. If `of` is 0, both the value and the interval are
+    None.
+    """
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
     low, high = wilson(count, of)
@@ -178,10 +177,10 @@ def rate(count: int, of: int) -> dict[str, Any]:
 
 
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
-    """Return why the field is unknown although the judged call's agent looked it up and got a result.
+    """Return why a field is unknown although the agent of the judged call looked it up and got a result.
 
     A refusal is a readable answer. A look-up without a result showed nothing, unless a result with an unknown id may
-    belong to that look-up.
+    belong to it.
     """
     seen = ledger.seen_by(at, entity, key)
     if seen is not None and seen.is_contradicted(entity.named(field)):
@@ -197,7 +196,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # A write's result does not count as a look-up, unless the result was not captured.
+        # The result of a write does not count as a look-up, unless the result was not captured.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_told(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
@@ -206,7 +205,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the entity has no result, but is followed by a result with an unknown id."""
+    """Whether a look-up of the entity has no result, but a result with an unknown id follows it."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -217,7 +216,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
-    """Return the answered calls from a step on that may be about the entity, and perhaps other calls."""
+    """Return the answered calls, from a step on, that may be about the entity. Other calls may be among them."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -245,7 +244,6 @@ def _suspects(
 
 
 def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
-    """Return why a result that lists entities does not show the field of any entity."""
     if record.result is None:
         return None
     if not record.result.captured:
@@ -258,7 +256,6 @@ def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: 
 
 
 def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
-    """Return why a result does not show a field that it may be expected to show."""
     is_about = _is_about(ledger.schema, record.call, entity, key, field)
     if is_about is False or record.result is None:
         return None
@@ -292,6 +289,6 @@ def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) 
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
             if list(map(loose, named)) != list(map(loose, wanted)):
                 return False
-            # A search by part of the key, such as a day, may be about other entities.
+            # A search by part of the key, such as a date, may be about other entities.
             return True if set(way.arguments.values()) >= set(entity.key) else None
     return None

@@ -1,4 +1,4 @@
-"""The ledger, which records everything asked, answered, said and done in one trajectory.
+"""The ledger: a record of everything asked, answered, said and done in one trajectory.
 
 `ShownThings` holds what results have shown. A value in a user message is a claim, not a fact.
 """
@@ -37,8 +37,8 @@ class Claims:
         """For each set of patterns: the number of messages searched, and the matches, each with step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return step and text of the last message before a step that states the value or, if the value is UNSEEN, any
-        value.
+        """Return the step and text of the last message before a step that states the value. If the value is UNSEEN, the
+        message may state any value.
         """
         forms = _stating(field, value)
         if not forms:
@@ -116,10 +116,8 @@ class MissingResults:
         self._lost: list[int] = []
         """Steps of results that were not captured or were truncated."""
         self._answers: dict[int, int] = {}
-        """The step of each call's result, by the call's step."""
         self._turn = -1
         self._open: list[int] = []
-        """Calls of the latest turn that have no result."""
         self._left: list[int] = []
         """Calls of earlier turns that had no result when the next turn began."""
 
@@ -152,7 +150,7 @@ class MissingResults:
 
 class Requests(Protocol):
     def keeps(self, at: CallRecord) -> "bool | NoValue":
-        """Whether the request made before a call covers that call; UNSEEN if only the user can answer this."""
+        """Whether the user's request covers a call. UNSEEN if only the user can answer this."""
         ...
 
     def objections(self, at: CallRecord) -> Sequence[object]:
@@ -161,34 +159,34 @@ class Requests(Protocol):
 
 
 class Ledger(ShownThings):
-    """The facts shown in one trajectory, and everything asked, said and done."""
+    """The facts shown in one trajectory, and everything that was asked, said and done."""
 
     turn = -1
-    """The number of the current turn. `turn_start` is its first step."""
+    """The number of the current turn. Its first step is `turn_start`."""
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None
-    """Returns the allowance of the user's request, if the pack needs it."""
+    """What the user's request allows, if the pack needs it."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
-    """Returns the raw value that the user stated before a call in words that code cannot read, or UNSEEN."""
+    """Returns the raw value that the user stated before a call, in words that code cannot read, or UNSEEN."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
         self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
-        """Values that the host vouches for."""
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
-        """Calls that may change something: calls of write tools and of undeclared tools."""
+        """Calls that may change something, of write tools or undeclared tools."""
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
         """Steps of unrecorded user messages."""
         self.answers = Answers()
         self.strays: list[int] = []
-        """Steps of results whose id matches no call."""
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """For each pattern: the number of user messages searched, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, entity and field: how many results were checked, and which may have failed to show the field."""
+        """By tool, entity and field: the number of results checked, and the results that may have failed to show the
+        field.
+        """
         self._to_show: dict[int, CallRecord] = {}
         """Refused calls, by step, for which a shield made look-ups that the agent has not seen yet."""
 
@@ -198,7 +196,6 @@ class Ledger(ShownThings):
 
     @cached_property
     def claims(self) -> Claims:
-        """The values that the user's messages state."""
         return Claims(self.said)
 
     @property
@@ -210,16 +207,18 @@ class Ledger(ShownThings):
         return len(self._events)
 
     def record(self, call: Call, step: int) -> CallRecord:
-        """Create the record of a call before the call is observed."""
+        """Create the record of a call that has not been observed yet."""
         start = self.turn_start if call.turn == self.turn else step
         return record_of(call, step, start, self.schema.called.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
-        """Add the next event. `made` is the record of the call if the event is a call that was already judged."""
+        """Add the next event. `made` is the call's record if the event is a call that was already judged."""
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events, starting at `step`. `made` is the first one's record if it was already judged."""
+        """Add the next events, starting at `step`. `made` is the record of the first event if it is a call that was
+        already judged.
+        """
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
@@ -282,7 +281,7 @@ class Ledger(ShownThings):
         self._begin_action(made)
 
     def suppose(self, made: CallRecord) -> CallRecord:
-        """Assume that an action ran while another action of its call is judged. Call `withdraw` afterwards."""
+        """Assume that an action ran, while another action of the same call is judged. Call `withdraw` afterwards."""
         supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
         self._begin_action(supposed)
         return supposed
@@ -304,7 +303,6 @@ class Ledger(ShownThings):
             made.accepted, made.delivered = False, made.step
 
     def _actions_answered(self, asked: CallRecord, result: Result, step: int) -> None:
-        """Assign the result of a call to each action that the call performs."""
         for made in asked.actions:
             made.result, made.delivered = result, step
             self.answers.add(made)
@@ -314,7 +312,7 @@ class Ledger(ShownThings):
                 self._showing.setdefault(entity, []).append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record the look-ups that a shield made for a refused call and that the agent received with the refusal."""
+        """Record the look-ups that a shield made for a refused call. The agent received them with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -332,7 +330,6 @@ class Ledger(ShownThings):
         self.changes.answer(made, result, self.finder(made))
 
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
-        """Return an object that finds the origins of the conversation's values."""
         if self._provenance is None:
             actions = self.schema.actions
             pages = actions.pages if actions is not None else None
@@ -345,7 +342,7 @@ class Ledger(ShownThings):
             self._provenance.vouch(context)
 
     def read_ahead(self, result: Result) -> None:
-        """Decode a result in advance, after it has been observed."""
+        """Decode an observed result now, before it is needed."""
         if self._provenance is not None:
             self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
@@ -353,11 +350,13 @@ class Ledger(ShownThings):
             self._absorb(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded. False without messages, which a log may omit."""
+        """Whether every user message before a step was recorded. False if there are no messages, because a log may omit
+        them.
+        """
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every message and result before a step is known, so that a value absent from them must be new."""
+        """Whether every message and result before a step is known. A value that they do not contain is then new."""
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
@@ -365,11 +364,10 @@ class Ledger(ShownThings):
         return bisect_left(self._unheard, before) <= bisect_right(self._unheard, step)
 
     def is_last_unheard(self) -> bool:
-        """Whether the user's last message was not recorded."""
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
     def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
-        """Yield, latest first and with their steps, the user messages before a step that match a pattern."""
+        """Yield the user messages before a step that match a pattern, with their steps, latest first."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))

@@ -41,13 +41,13 @@ _STEP = re.compile(r"\.(\*)|\.([A-Za-z_][A-Za-z_0-9-]*)|\[(\*)\]|\[(\d+)\]|\['([
 
 
 class PathError(BylawError):
-    """A path of an observation does not parse."""
+    """A path of an observation cannot be parsed."""
 
     code = "BY403"
 
 
 NOTHING: Final[Any] = object()
-"""The path leads to no value."""
+"""Marks a path that leads to no value."""
 
 
 class PathScope(Struct, frozen=True, gc=False):
@@ -117,7 +117,7 @@ class ItemPath:
         return _walk([(self._start(scope), scope.key)], self._steps)
 
     def is_misfit(self, scope: PathScope) -> bool:
-        """Whether a value on the path has another structure."""
+        """Whether a value on the path has an unexpected structure."""
         found: list[tuple[Any, Any]] = [(self._start(scope), NOTHING)]
         for step in self._steps:
             wanted = list if step is None or isinstance(step, int) else dict
@@ -127,7 +127,7 @@ class ItemPath:
         return False
 
     def is_empty(self, scope: PathScope) -> bool:
-        """Whether the path leads only to empty lists or objects, which is an answer."""
+        """Whether the path leads only to empty lists or objects. That is a valid answer."""
         found: list[tuple[Any, Any]] = [(self._start(scope), scope.key)]
         for step in self._steps:
             following = _walk(found, [step])
@@ -139,7 +139,7 @@ class ItemPath:
 
 
 def first_name(text: str) -> str | None:
-    """Return the first field of a result or row that a path enters; None if the path starts elsewhere."""
+    """Return the first field of a result or row that a path enters, or None if the path starts elsewhere."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
@@ -204,18 +204,16 @@ class Observation(Struct, frozen=True):
     key: tuple[tuple[Getter, ...], ...]
     """For each key field, the paths to try in order."""
     fields: dict[str, Getter]
-    """The fields that have a path of their own."""
+    """The fields that have their own path."""
     only: bool
-    """Whether only the fields in `fields` are shown."""
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
-    """Applies to any text result that it matches, even an error. The named groups of the match form the item."""
+    """Matches text results, even errors, that show the entity. The named groups of the match form the item."""
     absent: Pattern | None = None
-    """If it matches a text result, the entity does not exist."""
+    """If this matches a text result, the entity does not exist."""
     is_whole: bool = False
     """Whether the record is complete, so that a missing field has its default value."""
     reads: frozenset[str] = frozenset()
-    """The fields of a result that the paths read."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -227,7 +225,7 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """Return the raw value of `field` or its default; NOTHING if this result shows neither of them."""
+        """Return the raw value of `field` or its default. NOTHING if this result shows neither."""
         value = self.show_own(field)
         return self.default(field) if value is NOTHING else value
 
@@ -254,7 +252,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def tells_more(self) -> bool:
-        """Whether the result shows more than the key: another field, or the fact that the entity does not exist."""
+        """Whether the result shows more than the key: another field, or that the entity does not exist."""
         if not self.exists:
             return True
         entity = self.observation.entity
@@ -264,7 +262,7 @@ class Sighting(Struct, frozen=True, gc=False):
                 has_fields = True
                 if self.show(name) is not NOTHING:
                     return True
-        # For an entity without other fields, the result shows that it exists.
+        # If an entity has no other fields, the result shows that it exists.
         return not has_fields
 
     def _is_recognised(self) -> bool:
@@ -286,7 +284,7 @@ def _is_something(value: Any) -> bool:
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """Return the text in which patterns are searched: a refusal, or a result that is not JSON. None for other data."""
+    """Return the text to search for patterns: a refusal, or a result that is not JSON. None for other data."""
     if isinstance(value, str):
         return value
     return None if is_accepted and result.is_json() else result.text
@@ -316,7 +314,6 @@ def sightings(
 
 
 def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
-    """Return the entity that one item shows, or None."""
     if observation.when is not None and not observation.when(scope):
         return None
     key = _key(observation, scope)
@@ -327,7 +324,7 @@ _NAMELESS = (Contradicted, list, dict)
 
 
 def _names_a_thing(part: Any) -> bool:
-    """Whether a value can be part of a key, because it is a non-empty text or a number."""
+    """Whether a value can be part of a key: a number or a non-empty string."""
     if part.__class__ is str:
         return bool(part.strip())
     return part is not NOTHING and part is not None and part.__class__ not in _NAMELESS
@@ -350,11 +347,10 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
 
 
 Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted", "spelt_otherwise"]
-"""Why a result shows nothing."""
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Return why a captured result shows nothing of an entity; None for a valid answer, such as an empty list."""
+    """Return why a captured result shows nothing of an entity. None if it is a valid answer, such as an empty list."""
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
@@ -371,7 +367,7 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether a result contains more than empty lists and records. A search without matches contains nothing more."""
+    """Whether a result contains more than empty lists and records. The result of a search without matches does not."""
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
@@ -385,16 +381,15 @@ class Change(Struct, frozen=True):
     entity: str
     each: ItemPath | None
     key: tuple[tuple[Getter, ...], ...] | None
-    """The key. None, meaning all entities of the kind, if the arguments do not name an entity."""
+    """The key. None means all entities of the kind, because the arguments do not name one."""
     fields: frozenset[str] | None
-    """The fields. None means all, including existence."""
+    """The fields. None means all fields and also whether the entity exists."""
     by_result: bool = False
-    """Whether the result names the entities. Until it arrives, the change applies to all of the kind."""
+    """Whether the result names the entities. Until it arrives, the change applies to all entities of the kind."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
     """Whether the write changes anything, given its arguments and its result."""
 
     def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
-        """Whether the change may take place."""
         if self.when is None:
             return True
         known: dict[str, Any] = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
@@ -403,7 +398,7 @@ class Change(Struct, frozen=True):
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """Yield the keys of the changed entities; None means all entities of the kind."""
+        """Yield the keys of the changed entities. None means all entities of the kind."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.each is not None and self.each.is_misfit(whole)):
             yield None
@@ -430,7 +425,7 @@ class PageObservations:
         self.terms = terms or default_pages()
 
     def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
-        """Compile one observation; return None if it names no entity."""
+        """Compile one observation. Return None if it names no entity."""
         entity: Entity | None = self._paths.entity(body.as_, body.fields, at)
         if entity is None:
             return None
@@ -451,7 +446,7 @@ class PageObservations:
         return Observation(entity, shown, key, fields, only=True)
 
     def shown_by(self, tool: str, observation: Observation) -> Observation:
-        """Return an observation for one tool. If a snapshot has arguments, it shows only part of the page."""
+        """Return the observation for one tool. If a snapshot has arguments, it shows only part of the page."""
         return (
             replace(observation, each=partial(_of_whole_page, observation.each))
             if tool == self.terms.snapshot
@@ -459,8 +454,6 @@ class PageObservations:
         )
 
     def _getter(self, take: Take | None) -> Getter:
-        """Return a function that finds a value on a page, starting from an item of `ShownOnPage`."""
-
         def value(scope: PathScope) -> Any:
             if take is None:
                 return NOTHING
@@ -506,13 +499,13 @@ class PageObservations:
 
 
 class ShownOnPage:
-    """Finds, in a result with a page, the elements that show an entity."""
+    """Finds the elements that show an entity in a result that contains a page."""
 
     def __init__(self, url: Pattern | None, each: tuple[str, ElementTerms | None], terms: PageTerms) -> None:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """Return the items. Return no items if the result shows another page or only part of the page."""
+        """Return the items, or none if the result shows another page or only part of the page."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
@@ -542,7 +535,6 @@ def _of_whole_page(
 
 
 def _is_heading(page: Page, row: Element) -> bool:
-    """Whether a row contains only column headings."""
     first = next(page.children(row), None)
     return first is None or (
         first.role == "columnheader" and all(cell.role == "columnheader" for cell in page.cells(row))

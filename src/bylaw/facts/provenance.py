@@ -31,7 +31,7 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words that accompany names of authors, as in `sender_email` and `message_id`."""
+"""Words that occur with the names of authors in field names, as in `sender_email` and `message_id`."""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -40,7 +40,9 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return the fields that identify a record, normalised. None, meaning any, if no field names an author."""
+    """Return the fields that identify a record, normalised. None means that any field does, because no field names an
+    author.
+    """
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -59,7 +61,7 @@ def is_search(argument: str) -> bool:
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the words before a quote say that the user quotes something, or names a topic, title or field."""
+    """Whether the words before a quote show that the user is quoting something, or naming a topic, title or field."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -71,7 +73,9 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value, such as an account or telephone number, cannot identify another person."""
+    """Whether a value does not name another person: it is `me`, or mostly digits, as in an account or telephone
+    number.
+    """
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 
@@ -82,8 +86,8 @@ def _words(name: str) -> list[str]:
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""The source of a value: the user's words, the host's context, a complete field that a tool vouches for, any other part
-of a result, or the agent.
+"""Where a value comes from: the user's words, the host's context, a complete field that a tool vouches for, any other
+part of a result, or the agent.
 """
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
 """Sources by trust, the least trusted first. A combination of values counts as the least trusted of its parts."""
@@ -101,9 +105,8 @@ class ValueOrigin(Struct, frozen=True):
 
     kind: OriginKind
     step: int | None = None
-    """The step that first showed the value; None if the origin is the host, or if there is no origin."""
+    """The step that first showed the value. None if it came from the host or has no origin."""
     tool: str = ""
-    """The tool whose result showed the value."""
 
 
 NOWHERE = ValueOrigin("nowhere")
@@ -118,7 +121,6 @@ class Traced(Struct, frozen=True):
     """The step of the message or result that showed the value."""
     tool: str = ""
     arguments: Mapping[str, Any] = {}
-    """The tool's arguments."""
     field: str = ""
     """The field of the result, or the labelled line of a text in the result."""
     is_whole: bool = True
@@ -130,7 +132,7 @@ class Traced(Struct, frozen=True):
     parts: tuple[TracedSource, ...] = ()
     """For a derived value: the origins of its parts."""
     number: int = -1
-    """The number of the record in the result; -1 if there is no record."""
+    """The position of the record in the result, or -1 if there is no record."""
 
     def record(self) -> dict[str, Any]:
         """Return the origin as a record that guards can read."""
@@ -166,11 +168,9 @@ class Provenance:
         self._texts = EventTexts(events, self._tools)
         self.text, self.places, self.results = self._texts.text, self._texts.places, self._texts.results
         self._said, self._shown_in = RunIndex(), RunIndex()
-        """The user's messages and the results, indexed by their runs."""
         self._echoes = Echoes(self._texts, self._shown_in)
         self._own_fields: dict[tuple[int, int], frozenset[str] | None] = {}
         self._answers: dict[int, int] = {}
-        """The step of each call's result, by the call's step."""
         self._numbers: list[tuple[int, float]] = []
         self._indexed = 0
 
@@ -178,7 +178,7 @@ class Provenance:
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
-        """Return the origin of `value` among the events before a step."""
+        """Return where `value` comes from among the events before a step."""
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
@@ -226,7 +226,7 @@ class Provenance:
         if spelling is None:
             return
         self.index()
-        # Without its decimal point, 5.0 would become 50, so numbers are matched only as numbers.
+        # Match numbers only as numbers. Without its decimal point, 5.0 would become 50.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
         handed: Handed | None = None
         for step in self._shown_in.candidates(spelling, before)[:CANDIDATES]:
@@ -252,7 +252,7 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes with a value as an argument, and of later results that showed it."""
+        """Return the steps of writes that had a value as an argument, and the steps of later results that showed it."""
         spelling = spell(value)
         if spelling is None:
             return [], []
@@ -261,19 +261,19 @@ class Provenance:
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
 
     def numbers(self, *, before: int) -> list[float]:
-        """Return the numbers said and shown before a step, or only the latest of them if there are many."""
+        """Return the numbers said and shown before a step. If there are many, return only the latest."""
         self.index()
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """Return the steps of calls, before a step, that had a value as an argument, perhaps within a text."""
+        """Return the steps of calls, before a step, that had a value as an argument or within one."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield, in order, the results before a step that show a value, or whose call has the value as an argument."""
+        """Yield, in order, the results before a step that show a value, or whose call had the value as an argument."""
         spelling = spell(value)
         if spelling is None:
             return
@@ -295,8 +295,7 @@ class Provenance:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     if "\\" in folded:
-                        # In JSON, an escape sequence ends in a letter, and the start of a line follows directly after
-                        # it.
+                        # In JSON text, an escape sequence ends in a letter, and the next line starts directly after it.
                         folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
@@ -343,7 +342,7 @@ class Provenance:
         is_record = is_record and not (call is not None and call.refused)
         # The agent can influence the result of a call that has an undeclared argument.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A line inside the text of a field is not the field, because the author of the text wrote the line.
+        # A line inside the text of a field does not count as the field, because the author of the text wrote the line.
         is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
@@ -368,7 +367,7 @@ class Provenance:
         return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """Return the fields by which the user may refer to a record, normalised; None means any."""
+        """Return the fields by which the user may refer to a record, normalised. None means any field."""
         if (step, number) not in self._own_fields:
             tool = self._tools.get(self._texts.tool(step))
             places = self.places(step)
@@ -393,7 +392,6 @@ class Provenance:
                 yield each
 
     def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
-        """Whether the user mentioned a value as a value of this field. `value` is normalised."""
         steps = [step for step in range(before) if self._texts.is_users(step)] if _may_point(value) else []
         return any(
             is_spoken_of(words[: found.start()], field)
@@ -403,7 +401,7 @@ class Provenance:
         )
 
 
-# The conversations in a log usually share their system prompt, which is therefore normalised only once.
+# The conversations in a log usually share a system prompt, so caching normalises it only once.
 _fold_long = lru_cache(maxsize=16)(fold_said)
 
 
@@ -429,7 +427,7 @@ def _forms(value: str | float) -> list[tuple[str | float, Way]]:
 
 
 def plain_link(value: str | float) -> str | float:
-    """Return a link without scheme and trailing slash; any other value unchanged."""
+    """Return a link without its scheme and trailing slash. Any other value is unchanged."""
     if not isinstance(value, str) or not _SCHEME.match(value):
         return value
     return _SCHEME.sub("", value).rstrip("/") or value

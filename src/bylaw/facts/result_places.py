@@ -59,7 +59,7 @@ def _decoded(text: str) -> Any:
 
 
 def parse_result(text: str) -> Any:
-    """Decode a result's text: JSON, or else YAML, which also covers printed Python values."""
+    """Decode a result's text as JSON, or else as YAML, which also covers printed Python values."""
     data = _decoded(text)
     if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
         return text if data is None else data
@@ -86,34 +86,28 @@ _LINE_WORDS = 8
 
 
 class Place(Struct, frozen=True, gc=False):
-    """A place of a value in a result."""
-
     field: str
-    """The name of the field or line; empty for a list item or a line without a label."""
+    """The name of the field or line. Empty for a list item or a line without a label."""
     top: str
-    """The record's field that the value belongs to, which determines trust; empty in text without fields."""
+    """The field of the record that contains the value. It determines trust. Empty in text without fields."""
     record: int
-    """The number of the record; -1 if the place is outside all records."""
+    """The position of the record, or -1 if the place is outside all records."""
     is_whole: bool
-    """Whether the value is the whole content."""
     within: tuple[str, ...] = ()
-    """The names of the fields between the record's own field and the value, if records are nested."""
+    """If records are nested: the names of the fields between the record's own field and the value."""
     is_line: bool = False
     """Whether the value is a line or item within a field's text, or follows a label there."""
 
 
 class ResultPlaces:
-    """The values of one result, indexed by spelling."""
-
     def __init__(self, content: Any) -> None:
-        """Index `content`, which is the text of a result or decoded data."""
+        """`content` is the text of a result, or decoded data."""
         self.records: list[dict[str, str]] = []
         """The short fields of each record, normalised."""
         self._mappings: list[Mapping[Any, Any]] = []
         self._fields: dict[int, Mapping[str, str]] = {}
         self._whole: dict[str, list[Place]] = {}
         self._texts: list[tuple[Place, str]] = []
-        """Longer texts, normalised, each with its place."""
         data = parse_result(content) if isinstance(content, str) else content
         self.is_listing = False
         """Whether the result consists of short lines without prose."""
@@ -121,9 +115,8 @@ class ResultPlaces:
             self.is_listing = "\n" in data and all(line.count(" ") < _PROSE_WORDS for line in data.splitlines())
             data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
-        """The number of items: the length of the list, or 1 if the data is not a list."""
+        """The length of the list, or 1 if the data is not a list."""
         self._having: Counter[str] = Counter()
-        """The number of records that have each field."""
         left = _LEAVES
         pending: list[tuple[Any, str, str, int, tuple[str, ...]]] = [(data, "", "", -1, ())]
         while pending and left:
@@ -154,7 +147,6 @@ class ResultPlaces:
                 yield replace(place, is_whole=False)
 
     def beside(self, place: Place) -> Mapping[str, str]:
-        """Return the short fields of the record at a place."""
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
@@ -177,18 +169,18 @@ class ResultPlaces:
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
     def written(self, number: int, field: str) -> str:
-        """Return the text of a record's field as written, with line breaks; empty without the field."""
+        """Return a record's field as written, with line breaks. Empty if the record does not have the field."""
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
         return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
-        """Yield the whole values, normalised, of one field or of all fields. An empty name selects list items."""
+        """Yield the whole values of one field or of all fields, normalised. An empty name selects list items."""
         for value, places in self._whole.items():
             if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether several records have a field, and in each of them the field contains a value, alone or in a list."""
+        """Whether several records have a field and all of them contain a value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -212,7 +204,7 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a text in which every line has the same labels in order, as in `Flight: A, Price: 9`.
+    """Return the rows of a text in which every line has the same labels in the same order, as in `Flight: A, Price: 9`.
 
     If there is any other text, it counts as ordinary text and has no rows.
     """
@@ -248,7 +240,6 @@ def _folded(value: Any) -> str:
 
 
 def _folded_all(value: Any) -> str:
-    """Return a value, or all items of a list, in normalised form."""
     if isinstance(value, list):
         return " \n ".join(_folded(part) for part in cast("list[Any]", value) if not isinstance(part, (dict, list)))
     return "" if value is None or isinstance(value, (dict, bool)) else _folded(value)
@@ -296,7 +287,6 @@ class EventTexts:
         return self._result(step).value()
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield the results before a step, each with its call and its text."""
         for step in range(min(before, len(self._events))):
             if isinstance(event := self._events[step], Result) and event.captured and (call := self.called(step)[0]):
                 yield step, call, self.text(step)
@@ -316,14 +306,14 @@ class EventTexts:
         return event.text
 
     def said(self, step: int) -> str:
-        """Return the message at `step`, normalised. Names retain their underscores."""
+        """Return the message at `step`, normalised. Names keep their underscores."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold_said(self.message(step))
         return words
 
     def said_bare(self, step: int) -> str:
-        """Return the message at `step` without addresses, links, paths and ids."""
+        """Return the message at `step` with addresses, links, paths and ids removed."""
         words = self._bare.get(step)
         if words is None:
             words = self._bare[step] = fold_said(without_joined(self.message(step)))
@@ -334,14 +324,12 @@ class EventTexts:
         return isinstance(event, Message) and event.by == "user"
 
     def given(self, step: int) -> str:
-        """Return the arguments of the call at `step`, normalised."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold(" \n ".join(self.leaves(step)))
         return words
 
     def leaves(self, step: int) -> list[str]:
-        """Return the values inside the arguments of the call at `step`."""
         call = self._events[step]
         assert isinstance(call, Call)
         tool = self._tools.get(call.tool)
@@ -349,7 +337,6 @@ class EventTexts:
         return [str(leaf) for leaf in leaves(with_keys(call.arguments, names))]
 
     def writes(self, step: int) -> bool:
-        """Whether the call at `step` may change something."""
         call = self._events[step]
         tool = self._tools.get(call.tool) if isinstance(call, Call) else None
         return tool is None or tool.effect == "write"
@@ -367,7 +354,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Return data in which all object keys outside `names` become values, as in `{"jo@x.com": "editor"}`."""
+    """Return the data with all object keys outside `names` turned into values, as in `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]

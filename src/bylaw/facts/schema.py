@@ -18,27 +18,28 @@ if TYPE_CHECKING:
 
 
 class Computed(Struct, frozen=True):
-    """The value of an expression, or why it is missing."""
+    """The value of an expression, or the reason why there is none."""
 
     value: Any = None
     lacking: tuple[Fact, ...] = ()
-    """Unknown facts behind the value."""
+    """Unknown facts that the value depends on."""
     fault: str = ""
     """Why the expression failed although its facts are known."""
 
 
 class CardFact(Struct, frozen=True):
-    """A value on a tool's cards and in its sentences, such as the price."""
+    """A value shown on a tool's cards and in its sentences, such as the price."""
 
     name: str
     code: str
-    """The expression as written in the pack."""
     place: str
     schema: Mapping[str, Any]
     """How to format the value, with the keys `title`, `currency` and `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields read, as `Entity.field`. With several entities, each attribute counts for each of them."""
+    """The fields that the expression reads, as `Entity.field`. With several entities, each attribute counts for each of
+    them.
+    """
     unnamed: frozenset[str] = frozenset()
     """The entities that the expression reads by keys that are not arguments of the call."""
 
@@ -48,8 +49,6 @@ Expression = Callable[[Mapping[str, Any]], Any]
 
 
 class WorldChange(Struct, frozen=True):
-    """How an accepted write changes one entity."""
-
     entity: str
     each: ItemPath | None
     key: tuple[tuple[Getter, ...], ...]
@@ -57,18 +56,17 @@ class WorldChange(Struct, frozen=True):
     """For each field, an operation (`is`, `plus`, `minus`, `append`, `extend`, `remove`, `remove by`) and a value."""
     delete: bool = False
     when: Expression | None = None
-    """Whether the entity changes at all."""
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
-    """The new value of each field."""
     is_through: bool = False
-    """Whether another entity names the changed one. If that reference is unknown, any of the kind may change."""
+    """Whether the changed entity is identified through another entity. If that reference is unknown, any entity of the
+    kind may change.
+    """
 
     def fields(self) -> frozenset[str]:
-        """All fields that the write may set."""
         return frozenset((*self.set, *self.to))
 
     def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
-        """Whether an entity with the fields `old` changes; None if this is unknown."""
+        """Whether an entity with the fields `old` changes. None if unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
@@ -81,7 +79,7 @@ class WorldChange(Struct, frozen=True):
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """Return the affected entity's key. A missing part is NOTHING. None means any entity."""
+        """Return the affected entity's key. Missing parts are NOTHING. None means any entity."""
         parts = [
             next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
         ]
@@ -91,12 +89,11 @@ class WorldChange(Struct, frozen=True):
 
 
 def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names that an effect's expression can use."""
     return {"args": scope.args, "result": scope.result, "item": scope.item, "old": old}
 
 
 def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed fields of a record, without those that cannot be converted."""
+    """Return the typed fields of a record, except for those that cannot be converted."""
     known: dict[str, Any] = {}
     for name, value in record.items():
         if name in entity.fields and value is not UNSEEN:
@@ -108,7 +105,7 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    """Return the value of a field after an effect; NOTHING if the old value or the operand is unknown."""
+    """Return the value of a field after an effect. NOTHING if the old value or the operand is unknown."""
     if how == "is":
         return value
     if before is NOTHING and field.default is not UNDECLARED:
@@ -154,7 +151,7 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """Return a field's value after a write, by its arguments and, once known, its result; NOTHING if unknown."""
+    """Return a field's value after a write, given its arguments and, once known, its result. NOTHING if unknown."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -186,7 +183,7 @@ def effect_on(
 
 
 class Stored(Struct, frozen=True):
-    """A place of an entity's records: a table or a path in a document, with a path within each item."""
+    """Where an entity's records are: a table or a path in a document, and a path within each item."""
 
     observation: Observation
     table: str = ""
@@ -194,7 +191,7 @@ class Stored(Struct, frozen=True):
     """The path to the container of the item, if items need a value from the container."""
     each: str = ""
     list: str = ""
-    """The field under which items with the same key form a list, if the items are not entities themselves."""
+    """If items are not entities themselves: the field under which items with the same key form a list."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
         """Yield every item, with `$of` set to its container."""
@@ -212,8 +209,6 @@ def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
 
 
 class ShownResults(Protocol):
-    """The results that an agent has been shown."""
-
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Return records `{arguments, value, step}` of the calls whose arguments equal `match`, oldest first."""
         ...
@@ -235,22 +230,21 @@ class Schema(Struct, frozen=True):
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
     """Look-up functions by entity and field. They are used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
-    """The places of an entity's records in a database that is structured differently from the entities."""
+    """Where a database with a different structure keeps an entity's records."""
     called: Mapping[str, Tool] = {}
-    """The tools that a call can name, without actions."""
+    """The tools that a call can name. Actions are not included."""
     takes_actions: bool = False
     """Whether actions may appear as calls, as in a pack's cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field, look-ups by its own key that may show the field, the declared `read` first."""
+    """For each entity and field, look-ups by its own key that may show the field. The declared `read` comes first."""
     is_told: bool = False
     """Whether any fact comes from the user's words."""
     zone: tzinfo | None = None
-    """The time zone of all times; None means UTC."""
+    """The time zone of all times. None means UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
-    """For each tool, further facts that appear on its cards and in its sentences."""
+    """Additional facts that appear on each tool's cards and in its sentences."""
     actions: "Actions | None" = None
-    """The actions that calls of generic tools perform, if any."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
@@ -280,7 +274,6 @@ class Schema(Struct, frozen=True):
 
     @property
     def deeds(self) -> Mapping[str, Tool]:
-        """The actions, and the tools that have no actions."""
         actions = self.actions
         return self.tools if actions is None else {k: v for k, v in self.tools.items() if k not in actions.by_tool}
 
@@ -288,7 +281,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
     def texts(self) -> frozenset[str]:
-        """Return the arguments that are declared as text by every tool that has them."""
+        """Return the arguments that every tool that has them declares as text."""
         declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
         others = {
             name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"

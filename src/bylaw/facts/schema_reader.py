@@ -1,5 +1,3 @@
-"""Compiles a pack's entities, observations and world places from YAML."""
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -150,7 +148,6 @@ class PathReader:
         return None
 
     def expression(self, text: Any, at: YamlPath) -> Expression | None:
-        """Compile an expression over the call and the entity."""
         if self._compile is None:
             self.fault("expressions are not allowed here", *at)
             return None
@@ -168,7 +165,7 @@ class PathReader:
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
     def entity(self, said: Any, fields: Iterable[str], at: YamlPath) -> Entity | None:
-        """Return a declared entity; report an unknown entity, or fields that it lacks."""
+        """Return a declared entity. Report an unknown entity, or fields that it lacks."""
         entity = self.entities.get(str(said))
         if entity is None:
             self.fault(f"`{said}` is not an entity", *at, hint=meant(str(said), self.entities), lacks=f"entity {said}")
@@ -196,7 +193,6 @@ class ChangeReader:
         self._paths = paths
 
     def changes(self, tool: Tool) -> list[Change]:
-        """Return the facts that a tool makes stale."""
         at = (_section(tool), tool.name, "changes")
         if tool.changes is None:
             if tool.effects:
@@ -204,7 +200,7 @@ class ChangeReader:
                 told = list(self._implied_by_effects(tool))
                 del self._paths.faults[faults:]  # This error is reported when the effects are read.
                 return told
-            # An entity without key fields is the only one of its kind, so any write may affect that entity.
+            # An entity without key fields is the only one of its kind, so any write may affect it.
             kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
             return [Change(e.name, None, _argument_key(e), None) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
@@ -240,7 +236,6 @@ class ChangeReader:
                 )
 
     def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
-        """Yield the changes that a write's effects imply."""
         at = (_section(tool), tool.name, "effects")
         for body in tool.effects:
             entity = self._paths.entities.get(str(body.as_))
@@ -263,7 +258,6 @@ class ChangeReader:
         return self._paths.expression(body.when, at) if body.when is not None else None
 
     def effects(self, tool: Tool) -> list[WorldChange]:
-        """Return a tool's effects on a world."""
         at = (_section(tool), tool.name, "effects")
         found: list[WorldChange] = []
         for body in tool.effects:
@@ -290,7 +284,6 @@ class ChangeReader:
         return found
 
     def _how(self, field: str, value: Any, at: YamlPath) -> tuple[str, Any]:
-        """Return how an effect changes a field, and the value that it uses."""
         if not isinstance(value, dict):
             return "is", value
         record = cast(dict[str, Any], value)
@@ -305,7 +298,6 @@ class ChangeReader:
         return how, record.get(how)
 
     def _given(self, value: Any, at: YamlPath) -> Getter:
-        """Compile a value: a path, or a field of another entity."""
         if isinstance(value, dict):
             if "of" in value:
                 return self._paths.through(cast(dict[str, Any], value), at)
@@ -319,7 +311,6 @@ def _section(tool: Tool) -> str:
 
 
 def _is_by_result(body: WrittenChange | WrittenEffect) -> bool:
-    """Whether the result names the affected entities."""
     return "$result" in f"{body.each} {body.key}"
 
 
@@ -350,7 +341,7 @@ class SchemaReader:
         compared_with_none: Collection[str] = (),
         actions: "Actions | None" = None,
     ) -> None:
-        """`compared_with_none` has the fields that guards compare with None, `actions` the pack's actions."""
+        """`compared_with_none` contains the fields that guards compare with None, and `actions` the pack's actions."""
         self._actions = actions
         self._pages = actions.pages if actions is not None else None
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
@@ -395,7 +386,7 @@ class SchemaReader:
         )
 
     def _check_evidence(self, tool: str, bodies: Sequence[WrittenObservation]) -> None:
-        """Report an error for observations of results that an agent may have written itself."""
+        """Report an error for observations of results that the agent may have written itself."""
         if self._actions is None:
             return
         from bylaw.actions.evidence import why_no_evidence
@@ -406,12 +397,11 @@ class SchemaReader:
             self._paths.fault(why, "observations", tool, hint=hint)
 
     def _is_generic(self, tool: str) -> bool:
-        """Whether a tool shows pages or the results of its actions, so that it has no record of its own."""
+        """Whether a tool shows pages or the results of its actions, and so has no record of its own."""
         is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
         return is_browser or any(tool in each.of for each in self._tools.values())
 
     def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
-        """Add what browser pages show, regardless of which browser tool was called."""
         reader = PageObservations(self._paths, self._pages)
         tools = [name for name, tool in self._tools.items() if not tool.of and reader.terms.shows(name)]
         if not tools:
@@ -425,7 +415,6 @@ class SchemaReader:
                 shows.setdefault(tool, {}).setdefault(str(body.as_), []).append(reader.shown_by(tool, observation))
 
     def _stored(self, name: str, bodies: WrittenStored | list[WrittenStored] | None) -> Iterator[Stored]:
-        """Yield the places of an entity's records in a database."""
         for index, body in enumerate(listed(bodies)):
             at = ("world", name, index)
             if body.of is not None and body.each is None:
@@ -592,7 +581,7 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether a tool shows a complete record. The look-up of the entity shows a complete record, a list does not.
+        """Whether a tool shows a complete record. The entity's look-up does; a list does not.
 
         An entity that exists only in the conversation has no look-up.
         """

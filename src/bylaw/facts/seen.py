@@ -42,12 +42,12 @@ from bylaw.trace.event import Call, Result
 _JOINTS = re.compile(r"[\s,;/]+")
 _PIECES = 8
 _LETTERS = 3
-"""Pieces with fewer letters than this match anywhere."""
+"""Pieces with fewer letters than this would match anywhere."""
 _DIGITS = 6
 
 
 def derive(provenance: Provenance, value: str | float, traced: Traced, *, before: int) -> Traced:
-    """Return the origin of a value assembled from other values, if its parts are found; otherwise `traced`.
+    """Return the origin of a value assembled from other values, if its parts are found. Otherwise return `traced`.
 
     A sum may match by chance, so a sum still counts as the agent's own value, and `parts` lists the candidates.
     """
@@ -65,7 +65,6 @@ def derive(provenance: Provenance, value: str | float, traced: Traced, *, before
 
 
 def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
-    """Return the least trusted of the pieces, if all pieces were found."""
     worst = min(found, key=lambda each: WORST_FIRST.index(each.source))
     if worst.source == "agent":
         return traced
@@ -86,11 +85,11 @@ def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None
 
 _NONE = Traced("agent")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
-"""A field name. A label may be any text that its author chose."""
+"""Matches a field name. A label may be any text that its author chose."""
 
 
 class ArgumentOrigin(Struct, frozen=True):
-    """The origin of an argument, and its later reuse."""
+    """Where an argument came from, and where it was used again."""
 
     argument: str
     traced: Traced
@@ -151,7 +150,7 @@ def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> li
 
 def _parts(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
-        # Addresses joined into one text, and identifiers inside composed text.
+        # Also list addresses joined into one text, and identifiers inside composed text.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []
@@ -159,7 +158,7 @@ def _parts(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """The facts that the agent of a call had seen before the turn of the call."""
+    """The facts that the agent of a call had seen before its turn."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -170,7 +169,7 @@ class SeenFacts:
         """Whether anything other than a well-formed fact was requested, such as members, counts or origins."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value that the agent saw, or ABSENT; UNSEEN if it saw none or the value is stale."""
+        """Return the value that the agent saw, or ABSENT. UNSEEN if it saw none or the value is stale."""
         # Several guards, and later the settlement, read the same facts of one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
@@ -183,7 +182,7 @@ class SeenFacts:
         return found
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return every fact requested so far; None if anything other than facts was requested."""
+        """Return every fact requested so far, or None if anything other than facts was requested."""
         return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -211,7 +210,7 @@ class SeenFacts:
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
         """Return what only the user or the host can state, read by code if possible, or else by a model."""
-        # A text that is in no record may be misspelt, or about something else: a model can tell.
+        # A text that is in no record may be misspelt or about something else. A model can tell the difference.
         has_model = self._ledger.stated is not None
         found = Testimony(self._ledger, self._at, self._context).read(field, is_checked=has_model)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
@@ -224,7 +223,6 @@ class SeenFacts:
             return UNSEEN
 
     def _look_further(self, visible: VisibleThing | None, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the known value of a field that no result shows, or that is stale."""
         ledger, at = self._ledger, self._at
         if visible is not None and (pending := visible.pending(field)) is not UNSEEN:
             return pending
@@ -234,14 +232,13 @@ class SeenFacts:
         return UNSEEN if search is None else search(key, _Shown(ledger, at, entity.name, key, field.name))
 
     def _is_whole(self, entity: Entity) -> bool:
-        """Whether all results that may show the entity were readable."""
         whole = self._read.get((entity.name,))
         if whole is None:
             whole = self._read[(entity.name,)] = self._ledger.is_read_whole(entity, self._at)
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value, or of a list's least trusted part; UNSEEN in an incomplete history."""
+        """Return where a value came from; for a list, its least trusted part. UNSEEN in an incomplete history."""
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
@@ -254,7 +251,7 @@ class SeenFacts:
         return [] if requests is None else [str(each) for each in requests.objections(self._at)]
 
     def requested(self) -> bool | NoValue:
-        """Whether the user's request covers the call; UNSEEN if only the user can answer this."""
+        """Whether the user's request covers the call. UNSEEN if only the user can answer this."""
         self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
@@ -286,7 +283,7 @@ class SeenFacts:
 def matching(
     keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """Return the entities known to equal `match`, and whether certainly no other entity matches."""
+    """Return the entities known to equal `match`, and whether it is certain that no other entity matches."""
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -321,7 +318,7 @@ class _Shown(NamedTuple):
 
 
 class Testimony:
-    """What only the user or the host can state, as of one call. Every source of facts has the same testimony."""
+    """What only the user or the host can state, as of one call. It is the same for every source of facts."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -329,8 +326,8 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field, *, is_checked: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_checked`, a text or figure counts only if a result shows it, too,
-        and finding no statement does not prove that there is none.
+        """Return the value, or UNSEEN. With `is_checked`, text and numbers count only if a result shows them too, and
+        finding no statement does not prove that there is none.
         """
         if field.origin == "context":
             given = self._context.get(field.name)
@@ -366,7 +363,6 @@ class Testimony:
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
 
     def _is_shown(self, field: Field, value: Any) -> bool:
-        """Whether the agent had seen a record with this value in a field of the same type."""
         return any(
             entry.delivered < self._at.start and entry.value in (value, str(value))
             for entity in self._ledger.schema.entities.values()
@@ -394,7 +390,6 @@ class Testimony:
         return meant, unmeant
 
     def _found(self, saying: Saying, pattern: Pattern, text: str) -> Iterator[Match]:
-        """Yield the places where a message states or denies the saying about the entity in question."""
         about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
         spans = [(0, len(text))] if not saying.about else passages_about(text, about)
         for match in pattern.finditer(text):
@@ -412,7 +407,7 @@ def _value(saying: Saying, match: Match) -> Any:
 
 
 def _stated(field: Field, match: Match) -> Any:
-    """Return the value of the matched words. A day may be given in words; UNSEEN if the day is ambiguous."""
+    """Return the value of the matched words. A date may be given in words. UNSEEN if the date is ambiguous."""
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -424,7 +419,9 @@ FOREVER = 1 << 60
 
 
 class _LookedUp:
-    """The facts that a shield looked up for one call: true just before the turn, but not seen by the agent."""
+    """The facts that a shield looked up for one call. They were true just before the turn, but the agent has not seen
+    them.
+    """
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -441,7 +438,7 @@ class _LookedUp:
         return self._own.keys(entity)
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value that was looked up; UNSEEN if a call in the turn may have changed it."""
+        """Return the value that was looked up. UNSEEN if a call in the turn may have changed it."""
         if self._own.thing(entity.name, key) is None:
             return UNSEEN
         found = self._seen.read(entity, key, field)
@@ -453,17 +450,16 @@ class _LookedUp:
 
 
 class HindsightFacts:
-    """The facts in the ledger, with later results for fields that no write changed from the judged call on."""
+    """The facts in the ledger. A later result also counts if no write has changed the field since the judged call."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._seen = SeenFacts(ledger, at, context)
-        """Facts that no database has: what was said and shown before the call, not what was confirmed later."""
+        """Facts that no database contains: what was said and shown before the call, not what was confirmed later."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value, as far as the whole trajectory shows it."""
         if field.origin != "system" or entity.origin == "conversation":
             found = self._seen.read(entity, key, field)
             return found if is_known(found) else UNSEEN
@@ -490,7 +486,7 @@ class HindsightFacts:
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
     def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """Return a field's value as shown before the call's turn or later; NOTHING if neither determines it."""
+        """Return a field's value as shown before the call's turn or later. NOTHING if neither determines it."""
         shown = thing.shown(field.name)
         known = shown_before(shown, self._at.start)
         if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
@@ -505,7 +501,7 @@ class HindsightFacts:
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Return whether the entity exists: None for contradictory results, NOTHING if no result shows it."""
+        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows it."""
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
         if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
             return True
@@ -517,11 +513,9 @@ class HindsightFacts:
         return None if isinstance(found, OneOf) else found
 
     def _was_so(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        """Whether no write changed the value between its look-up and the call."""
         return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None
 
     def _stays_so(self, entity: Entity, key: Key, field: str) -> bool:
-        """Whether no write changes the field after the call has begun."""
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
@@ -532,7 +526,7 @@ class HindsightFacts:
         return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the entities shown anywhere in the trajectory. Further entities may exist."""
+        """Return the entities shown anywhere in the trajectory. More may exist."""
         if entity.origin == "conversation":
             return self._seen.members(entity, match)
         shown = self._ledger.keys(entity)

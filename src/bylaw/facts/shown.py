@@ -1,6 +1,6 @@
 """The values that results have shown of each entity, with their step, their agent, and whether they are stale.
 
-Two look-ups may contradict each other if neither was made after the other's answer.
+Two look-ups may contradict each other only if neither was made after the other's answer.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,12 +19,10 @@ from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""The number of seconds by which the time of a later event may be earlier. Clocks differ, and times may be rounded."""
+"""How many seconds a later event's time may be earlier. Clocks differ, and times may be rounded."""
 
 
 class Shown(Struct, frozen=True, gc=False):
-    """A value of a field, from one result."""
-
     as_of: int
     """The step of the look-up."""
     delivered: int
@@ -35,7 +33,7 @@ class Shown(Struct, frozen=True, gc=False):
 
 
 class SeenThing:
-    """The sightings of one entity and, for each field read, its values."""
+    """The sightings of one entity and, for each field that has been read, its values."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
@@ -87,22 +85,20 @@ class ShownThings:
         self.schema = schema
         self.changes = Changes(schema)
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
-        """By entity: the number of results checked for the entity, and the calls whose result is unreadable."""
+        """By entity: the number of results checked, and the calls whose results are unreadable."""
         self._showing: dict[str, list[CallRecord]] = {}
-        """By entity: the calls with results that may show it, in the order of the results."""
+        """By entity: the calls whose results may show it, in the order of the results."""
         self._absorbed: dict[str, int] = {}
-        """By entity: the number of calls in `_showing` whose results were read."""
+        """By entity: how many results in `_showing` have been read."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
-        """The steps that have a time, each with that time."""
         self._events: list[Event] = []
 
     def has_answer_about(self, entity: str) -> bool:
-        """Whether any result so far may show the entity."""
         return entity in self._showing
 
     def finder(self, made: CallRecord) -> Finder:
-        """Return a function that returns the facts about other entities that the agent had seen when it made a call."""
+        """Return a function that returns facts about other entities, as seen by the agent when it made a call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -116,7 +112,6 @@ class ShownThings:
         return thing.shown(field) if thing is not None else _NONE
 
     def thing(self, entity: str, key: Key) -> SeenThing | None:
-        """Return everything shown of one entity so far, or None."""
         showing = self._showing.get(entity)
         if showing is None:
             return None
@@ -130,7 +125,7 @@ class ShownThings:
         return self._things.get(entity.name, {})
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
-        """Return the keys of those entities that the agent of the judged call had seen before its turn."""
+        """Return the keys of the entities that the agent of the judged call had seen before its turn."""
         self._absorb(entity.name)
         return [
             key
@@ -139,7 +134,7 @@ class ShownThings:
         ]
 
     def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
-        """Return one entity as the agent of the judged call sees it; None if no result has shown the entity."""
+        """Return one entity as the agent of the judged call sees it, or None if no result has shown it."""
         thing = self.thing(entity.name, key)
         return VisibleThing(self, thing, entity, key, at) if thing is not None else None
 
@@ -163,7 +158,7 @@ class ShownThings:
         return is_old or thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
-        """Whether a value may be too old for a call. If there are no times so far, no value expires."""
+        """Whether a value may be too old for a call. If no event has a time so far, no value expires."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
             if (time := self._events[step].time) is not None:
@@ -194,7 +189,6 @@ class ShownThings:
         )
 
     def _is_lost(self, record: CallRecord, entity: str) -> bool:
-        """Whether a result that may show the entity was unreadable."""
         listed = self.schema.shows[record.call.tool][entity]
         observations = [each for each in listed if not each.only or each.fields]
         if not observations or record.result is None:
@@ -204,7 +198,6 @@ class ShownThings:
         return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
     def _absorb(self, entity: str) -> None:
-        """Decode the new results that may show the entity."""
         showing = self._showing.get(entity)
         done = self._absorbed.get(entity, 0)
         if showing is None or done == len(showing):
@@ -220,7 +213,6 @@ class ShownThings:
             raise
 
     def _take_in(self, made: CallRecord, entity: str) -> None:
-        """Record the entity's fields in a call's result."""
         result = made.result
         if result is None or not result.captured:
             if result is not None:
@@ -252,7 +244,6 @@ class ShownThings:
             self._lose(made, entity)
 
     def _lose(self, made: CallRecord, entity: str) -> None:
-        """Record a look-up of one entity with an unreadable answer."""
         read = self.schema.entities[entity].read
         if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
             return
@@ -268,7 +259,6 @@ _NONE: list[Shown] = []
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    """Return the values that were delivered before a step."""
     # Usually nothing was shown since the call's turn began, so no search is needed.
     if not shown or shown[-1].delivered < start:
         return shown
@@ -279,7 +269,7 @@ delivered_at = attrgetter("delivered")
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """Return the values that were looked up concurrently with `entry`, together with `entry`."""
+    """Return `entry` and the values that were looked up concurrently with it."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
@@ -310,12 +300,12 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
 
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """Return the common value. If values differ, return `OneOf` them, or UNSEEN if one is a bare `null`."""
+    """Return the value if all are equal. Otherwise return `OneOf` them, or UNSEEN if one is a bare `null`."""
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Return whether an entity exists, according to everything that was shown and is still current; None if results
+    """Return whether an entity exists, according to everything that was shown and is still current. None if results
     contradict each other.
 
     `changed` is the step of the last write that may have changed this; earlier deliveries are ignored. If an entity was
@@ -359,7 +349,7 @@ class VisibleThing:
         return None
 
     def is_there(self) -> Any:
-        """Return whether the entity exists: None for contradictory results, NOTHING if no result shows it."""
+        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows it."""
         if self.latest("exists") is None:
             return NOTHING
         at = self._at
@@ -377,7 +367,6 @@ class VisibleThing:
         return coerce(field, entry.value)
 
     def is_contradicted(self, field: Field) -> bool:
-        """Whether the field is unknown because results contradict each other."""
         if self._thing.is_ever_absent and self.is_there() is None:
             return True
         entry = self.latest(field.name)
@@ -396,8 +385,8 @@ class VisibleThing:
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
     def pending(self, field: Field, *, is_settled: bool = False) -> Any:
-        """Return the value if the turn's writes leave only one; `OneOf` the values if they leave several; UNSEEN if any
-        value is possible.
+        """Return the value if the turn's writes leave only one, `OneOf` the values if they leave several, and UNSEEN if
+        any value is possible.
 
         Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`, a
         refused write counts as having changed nothing.
@@ -454,7 +443,6 @@ class VisibleThing:
         return possible
 
     def _made(self, field: Field) -> Any:
-        """For an entity that the conversation created, return the value of a field after all writes since then."""
         things, entity, key, at = self._things, self._entity, self._key, self._at
         shown = things.ever_visible(entity, key, field.name, at)
         there = shown or things.ever_visible(entity, key, "exists", at)
@@ -474,7 +462,7 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return a field's value after a write, by its effects, which are complete for the entities they name."""
+        """Return a field's value after a write. The effects of a write fully describe the entities that they name."""
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):
@@ -486,7 +474,6 @@ class VisibleThing:
         return NOTHING if made is NOTHING else coerce(field, made)
 
     def _is_over(self, write: CallRecord) -> bool:
-        """Whether the write was accepted and the agent of the call had received the result of the write."""
         was_delivered = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
         return was_delivered and write.accepted is True
 
@@ -498,7 +485,7 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write, before a step or the call, that may have changed an entry."""
+        """Return the step of the last write that may have changed an entry before a step or the call."""
         at = self._at
         before = at.step if before is None else before
         return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)

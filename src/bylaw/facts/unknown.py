@@ -142,7 +142,6 @@ class Unknown:
         raise Stuck(self)
 
     def truth(self) -> "UnknownBool":
-        """Return the Unknown boolean `bool(self)`."""
         if self.kind in ("number", "duration"):
             zero = 0 if self.kind == "number" else timedelta(0)
             return cast(UnknownBool, compare("!=", self, zero))
@@ -164,7 +163,7 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The expression. It is built on demand, because most Unknown booleans are decided and then discarded."""
+        """The expression, built on demand. Most Unknown booleans are decided and then discarded."""
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 
@@ -289,7 +288,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 
 def subtract(one: Any, other: Any) -> Any:
-    """Return `one - other`; at least one of them is Unknown."""
+    """Return `one - other`. At least one of them is Unknown."""
     kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
@@ -305,7 +304,6 @@ def kind_of(value: Any) -> ValueKind:
 
 
 def expression_text(value: Any) -> str:
-    """Return a value as written in an Unknown's expression."""
     if isinstance(value, Unknown):
         return value.text
     if isinstance(value, (list, tuple)):
@@ -353,7 +351,6 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
 
 
 def _plain(one: Unknown) -> Unknown:
-    """Return the variable behind an Unknown, without its offset."""
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
     # A transformed variable may have another type than its base, such as a duration since a time. Only the combination
@@ -363,7 +360,7 @@ def _plain(one: Unknown) -> Unknown:
 
 
 def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
-    """Return a comparison by its canonical expression: `a > b` is `b < a`, and `a != b` negates `a == b`."""
+    """Return a comparison in canonical form: `a > b` becomes `b < a`, and `a != b` negates `a == b`."""
     needs = gathered((one, other))
     first, second = one.text, other.text
     if order in ("==", "!="):
@@ -376,5 +373,5 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
 
 
 def _short(text: str) -> str:
-    """Return an expression, or a digest of a long one, because expressions can double at every step."""
+    """Return an expression, or a digest if it is long, because expressions can double at every step."""
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

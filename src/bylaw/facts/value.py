@@ -31,7 +31,7 @@ A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CH
 """
 _SIGNS = {
     **{sign: code for sign, _, code in (pair.partition("=") for pair in _SYMBOLS.split())},
-    # Signs that several currencies share. Each sign counts as a currency of its own and matches no currency code.
+    # Signs that several currencies share. Each counts as a currency of its own and matches no currency code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
@@ -116,7 +116,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount that an untyped text certainly is. Ids may also be letters before digits (`R2`, `TOP 5`)."""
+    """Return the amount that an untyped text certainly is. Letters before digits may also be an id (`R2`, `TOP 5`)."""
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -128,7 +128,6 @@ def amount_of(text: str) -> Amount | None:
 
 
 def _plain(figures: str, currency: str) -> str | None:
-    """Return the digits of an amount without thousands separators."""
     unclear = _UNCLEAR.fullmatch(figures)
     if unclear and (unclear[1] == "." or currency in _THOUSANDTHS):
         return None
@@ -184,7 +183,7 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """Return the common value. If values differ, return `OneOf` them, or UNSEEN if one is unknown."""
+    """Return the value if all are equal. Otherwise return `OneOf` them, or UNSEEN if one is unknown."""
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -195,7 +194,7 @@ def one_of(field: Field, raw: Iterable[Any]) -> Any:
 
 
 def key_of(parts: Sequence[Any]) -> Key:
-    """Normalise a key to texts, regardless of the types that a guard or log used."""
+    """Normalise a key to strings, regardless of the types that a guard or log used."""
     for part in parts:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
@@ -215,7 +214,7 @@ def alike_key(key: Key) -> Key:
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are the same when compared like keys; None if this depends on the tool."""
+    """Whether two arguments are the same when compared like keys. None if this depends on the tool."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -281,12 +280,12 @@ _COMMA = re.compile(r"([+-]?\d+),(\d{1,2})")
 _PARTS = str.maketrans("", "", ".,'")
 _CURRENCY = "|".join(map(re.escape, sorted(map(str.casefold, _WRITTEN), key=len, reverse=True)))
 _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})")
-"""A currency before or after figures."""
+"""Matches a currency before or after a number."""
 
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """Normalise one text for `alike`. Cached, because a conversation contains few different values."""
+    """Normalise one text for `alike`. Cached because a conversation contains few different values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
@@ -302,7 +301,7 @@ def _alike(written: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """Return the plain digits of a number with any separators. Return any other text unchanged."""
+    """Return the plain digits of a number with any separators. Any other text is unchanged."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
@@ -311,7 +310,6 @@ def _figures(text: str) -> str:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Yield every leaf value in order."""
     if isinstance(value, dict):
         value = list(cast("dict[str, Any]", value).values())
     if isinstance(value, list):

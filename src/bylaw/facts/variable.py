@@ -1,4 +1,4 @@
-"""Variables: their types, the values that are still possible for them, and how types and values are displayed.
+"""Variables: their types, the values that are still possible for them, and how both are displayed.
 
 A variable has one value per path. Its possible values are a set of words or a set of spans on a number line.
 """
@@ -102,7 +102,7 @@ ValueSet = Words | Spans
 _KEPT = 4096
 """The cache size. Guards ask the same questions about several calls in a row."""
 SMALL = 16
-"""Larger sets are not cached, because a call may list thousands of values."""
+"""Larger sets are not cached because a call may list thousands of values."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
 FALSE = Words(frozenset((False,)))
@@ -111,13 +111,13 @@ EITHER = Words(frozenset((True, False)))
 
 @lru_cache(maxsize=_KEPT)
 def word(value: str, all_but: bool) -> Words:
-    """Return the set that contains only one text, or with `all_but` the set of all other texts."""
+    """Return the set that contains only one string or, with `all_but`, all other strings."""
     return Words(frozenset((value,)), all_but)
 
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Return the set where `x order at`. `step` is the distance between possible values; None if they are dense."""
+    """Return the set where `x order at`. `step` is the distance between possible values, or None if they are dense."""
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":
@@ -145,7 +145,7 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those in the region and the rest; return also the answer, if certain."""
+    """Split the possible values into those in the region and the rest. Also return the answer, if certain."""
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -180,7 +180,7 @@ def _settle(cut: Cut, step: int | None) -> Cut:
 
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""The type with which an Unknown can be compared; `any` if undeclared, as for an item of an unknown record."""
+"""The type with which an Unknown can be compared. `any` if undeclared, as for an item of an unknown record."""
 LINES = ("number", "time", "duration")
 KINDS: Mapping[type, ValueKind] = {
     str: "text",
@@ -192,7 +192,6 @@ KINDS: Mapping[type, ValueKind] = {
     datetime: "time",
     timedelta: "duration",
 }
-"""Types of plain, hashable values by class."""
 DAY = 86_400_000_000
 """Microseconds between two dates on the time line."""
 
@@ -212,7 +211,6 @@ class Variable(NamedTuple):
 
 @lru_cache(maxsize=_KEPT)
 def words_of(values: tuple[str, ...]) -> Words:
-    """Return the values of an enumeration."""
     return Words(frozenset(values))
 
 
@@ -251,7 +249,6 @@ def place_of(value: Any) -> int | Fraction:
 
 
 def value_at(place: Any, kind: str) -> str:
-    """Return a position on a line as text for people."""
     if kind == "time":
         at = datetime.min + timedelta(microseconds=int(place) - DAY)
         return str(at.date()) if int(place) % DAY == 0 else at.isoformat(sep=" ")
@@ -307,7 +304,7 @@ _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Return why values of two types cannot be compared. Empty if they can be compared."""
+    """Return why values of two types cannot be compared. Empty if they can."""
     kind = other if one == "text" else one
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
@@ -334,7 +331,7 @@ _RESULTS: Mapping[tuple[str, ValueKind, ValueKind], ValueKind] = {
 
 
 def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
-    """Whether an operation on times and durations, or on a duration and a number, is defined."""
+    """Whether the operation is defined for times and durations, or for a duration and a number."""
     return kinds != ("number", "number") and (name, *kinds) in _RESULTS
 
 

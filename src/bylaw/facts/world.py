@@ -31,13 +31,13 @@ class World(Protocol):
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return the keys of all entities whose typed fields equal `match`; None if they cannot be listed."""
+        """Return the keys of all entities whose typed fields equal `match`. None if they cannot be listed."""
         ...
 
     def apply(self, call: Call, result: Result | None) -> None: ...
 
     def unsettle(self, call: Call) -> None:
-        """Forget the values of everything that a call may have changed, because the effect of the call is unknown."""
+        """Forget the values of everything that a call may have changed, because its effect is unknown."""
         ...
 
 
@@ -58,12 +58,12 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """By entity, the fields that a write may have changed in any record; None means all fields."""
+        """By entity, the fields that a write may have changed in any record. None means all fields."""
         self._blurred: set[tuple[str, Key]] = set()
         """Keys of writes for which there is no record. Such a write may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities of which a write may have created a record, or changed one that only its lost result names."""
+        """Entities for which a write may have created a record, or changed one that only its lost result names."""
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -80,7 +80,6 @@ class Snapshot:
         return found if not lost or isinstance(found, NoValue) else _forgetting(found, lost)
 
     def _is_lost(self, entity: str, key: Key) -> bool:
-        """Whether the entity may have changed in an unknown way."""
         return (
             self._forgotten.get(entity, _NONE) is None
             or (bool(self._blurred) and (entity, loose_key(key)) in self._blurred)
@@ -103,7 +102,6 @@ class Snapshot:
         return None if None in found.values() else [key for key in keys if found.get(key, True)]
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool | None:
-        """Whether a written entity matches; None if the value of a compared field is no longer known."""
         record = self.record(entity, key)
         if isinstance(record, NoValue):
             return None if record is UNSEEN else False
@@ -182,7 +180,6 @@ class Snapshot:
         self._forget(entity, key, fields)
 
     def _note_undeclared(self, call: UndeclaredCall) -> None:
-        """Forget every entity that is named in the arguments of a call without declared changes."""
         self._undeclared.append(call)
         for laid in self._overlay:
             if call.may_touch(laid[1]):
@@ -262,7 +259,7 @@ def _forgetting(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:
-    """Whether a record, with typed fields and text keys, has these values."""
+    """Whether a record, with typed fields and string keys, has these values."""
     try:
         for name, wanted in match.items():
             field = entity.fields[name]

@@ -1,4 +1,4 @@
-"""The YAML structure of entities.yaml, which `schema_reader` compiles."""
+"""The YAML structure of entities.yaml, compiled by `schema_reader`."""
 
 from typing import Any, TypeVar, cast
 
@@ -9,12 +9,10 @@ from bylaw.policy.tool import WrittenElement
 from bylaw.policy.yaml import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
-"""The place of a key, or one place for each key field."""
+"""Where a key is, or where each key field is."""
 
 
 class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
-    """A source of a value that the user states."""
-
     argument: Scalar = ""
     says: Scalar = ""
     but_not: Scalar = ""
@@ -23,8 +21,6 @@ class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
-    """A field of an entity in long form."""
-
     type: Scalar | None = None
     origin: Scalar | None = None
     question: Scalar = ""
@@ -69,8 +65,6 @@ class WrittenWhen(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenObservation(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a tool's result shows an entity."""
-
     as_: Scalar | None = field(name="as", default=None)
     each: Scalar | None = None
     text: Scalar | None = None
@@ -82,8 +76,6 @@ class WrittenObservation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
-    """The place of an entity's records in a database."""
-
     table: Scalar = ""
     of: Scalar | None = None
     each: Scalar | None = None
@@ -96,8 +88,6 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a browser page shows an entity."""
-
     url: Scalar = ""
     """A pattern for the page's address without its query."""
     as_: Scalar = field(name="as", default="")
@@ -109,8 +99,6 @@ class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of entities.yaml."""
-
     entities: dict[str, WrittenEntity | None] = {}
     context: dict[str, FieldBody] = {}
     observations: dict[str, WrittenObservation | list[WrittenObservation] | None] = {}
