@@ -20,10 +20,10 @@ ATTESTATIONS = "attestations.yaml"
 
 
 class Attestation(Struct, frozen=True):
-    """A reviewer's answer on whether a policy was followed in an undecided call."""
+    """A reviewer's answer to the question whether an undecided call followed a policy."""
 
     finding: str
-    """The call, given by the name of the conversation, a colon, and the step."""
+    """The call, as the conversation's name, a colon and the step."""
     answer: Literal["fine", "wrong"]
     by: str
     on: str
@@ -31,7 +31,7 @@ class Attestation(Struct, frozen=True):
     question: str = ""
     policy: str = ""
     seen: str = ""
-    """The digest of the text that the reviewer saw. The answer counts only for a call with this digest."""
+    """A digest of the text that the reviewer saw. The answer applies only to calls with the same digest."""
 
     @property
     def is_fine(self) -> bool:
@@ -39,7 +39,7 @@ class Attestation(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """A rule, or a policy with a guard, that an attestation settled at one call."""
+    """A rule or a guarded policy that an attestation settled for one call."""
 
     step: int
     name: str
@@ -53,24 +53,24 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return a file in the current folder or, if it is not there, in the folder above the audit, where `bylaw view`
+    """Return a file in the current folder. If it is not there, return the one above the audit, where `bylaw view`
     writes it.
     """
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """Return the last answer on each call and policy, by digest. Empty if there is no file."""
+    """Return the last answer about each call and policy, by digest. The result is empty if the file does not exist."""
     return by_digest(every_attestation(path))
 
 
 def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
-    """Return the last answer for each digest. Answers without a digest settle nothing."""
+    """Return the last answer for each digest. An answer without a digest settles nothing."""
     return {each.seen: each for each in given if each.seen}
 
 
 def every_attestation(path: Path) -> list[Attestation]:
-    """Return the attestations in a file, in order. Empty if there is no file."""
+    """Return all attestations in a file, in order. The result is empty if the file does not exist."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get("attestations") or [])
@@ -84,9 +84,9 @@ def every_attestation(path: Path) -> list[Attestation]:
 def settle(
     verdicts: Sequence[CallVerdict], attested: Mapping[int, Mapping[str, Attestation]]
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
-    """Apply reviewers' answers, given by step and policy.
+    """Apply reviewers' answers, which are given by step and policy.
 
-    Return the new verdicts, the rules that an answer declares broken, and the rules and policies that were settled.
+    Return the new verdicts, the rules that an answer declares broken, and everything that was settled.
     """
     settled, broken = list[Settled](), list[RuleFinding]()
     made: list[CallVerdict] = []
@@ -114,7 +114,7 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """Return an undecided rule as a broken rule. An undecided consent counts as not given."""
+    """Turn an undecided rule into a broken one. An undecided consent counts as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}
@@ -128,7 +128,7 @@ def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
 
 
 def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
-    """Return a policy whose guard has no verdict, with the verdict that follows from the answer."""
+    """Give a policy whose guard has no verdict the verdict that follows from the answer."""
     if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"

@@ -1,4 +1,4 @@
-"""Compares an audit with an earlier one: findings that are new, known, fixed, gone or waived."""
+"""Compares an audit with an earlier one. A finding is new, known, fixed, gone or waived."""
 
 import json
 from collections import Counter
@@ -23,19 +23,19 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Gate(Struct, frozen=True):
-    """The findings that fail a run: findings with one of these verdicts, under a policy of at least this severity."""
+    """Decides which findings fail a run: those with one of the verdicts, under a policy of at least this severity."""
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
 
     @classmethod
     def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
-        """Return the gate for command-line options. `near_miss` includes `violation`."""
+        """Create a gate from command-line options. `near_miss` includes `violation`."""
         every = frozenset(verdicts)
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run. A finding about a refused call never fails it."""
+        """Whether a finding fails the run. Findings about refused calls never do."""
         if finding.kind == "rule":
             named = self._names_limits if finding.is_limit else "rule" in self.verdicts
             return named and self._is_severe(finding.charges[0].severity)
@@ -44,12 +44,12 @@ class Gate(Struct, frozen=True):
         return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether a limit in the summary fails the run."""
+        """Whether an exceeded limit in the summary fails the run."""
         return self._names_limits and limit["over"] > 0 and self._is_severe(limit["severity"])
 
     @property
     def _names_limits(self) -> bool:
-        """Whether a call that exceeded a limit fails the run. Such a call is a violation."""
+        """Whether exceeding a limit fails the run. A call that exceeds a limit is a violation."""
         return not self.verdicts.isdisjoint(("rule", "violation"))
 
     def _is_severe(self, severity: str) -> bool:
@@ -57,31 +57,30 @@ class Gate(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """The findings of an audit by state, and the findings of an earlier audit that are fixed or gone."""
+    """The findings of an audit by state, and the earlier audit's findings that are fixed or gone."""
 
     baseline: Path | None
     new: list[Finding]
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Findings of the earlier audit that are absent now, although their conversation was audited again. A finding to
-    which other policies object now is listed with the policies that no longer object.
+    """Earlier findings that no longer occur, although their conversation was audited again. If other policies object to
+    the call now, the finding is listed with the policies that no longer object.
     """
     gone: list[Finding]
-    """Findings of the earlier audit in conversations that were not audited again."""
+    """Earlier findings in conversations that were not audited again."""
     refused: list[Finding] = []
-    """Findings about refused calls. No other list contains these findings."""
+    """Findings about refused calls. They appear in no other list."""
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """Ids of findings that the earlier audit has with the same gravity, even if waived."""
+    """The ids of findings, including waived ones, that the earlier audit had with the same gravity."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, the calls to which it objects, matched with the earlier audit: `new`, `still` and `fixed`.
-    Waived findings are not counted.
+    """For each policy, how many of the calls that it objects to are `new`, `still` there or `fixed`. Waived findings
+    are not counted.
     """
 
     def standings(self) -> "Standings":
-        """Return the state of each finding."""
         return Standings(self.baseline is not None, self.known, {f.id: waivers for f, waivers in self.waived})
 
     def record(self) -> dict[str, Any]:
@@ -99,7 +98,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """The state of each finding of an audit. A finding that is not listed is new."""
+    """The state of each finding of an audit. Unlisted findings are new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
@@ -110,8 +109,8 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit by id, under each criterion, because the earlier audit may have used the other
-    criterion.
+    """The findings of an earlier audit, by id. Each criterion has its own, because the earlier audit may have used the
+    other criterion.
     """
 
     folder: Path
@@ -119,7 +118,7 @@ class Baseline(Struct, frozen=True):
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
-    """Return the findings of the audit in `folder`. `redacted` identifies the key of the new audit."""
+    """Read the findings of the audit in `folder`. `redacted` identifies the key of the new audit."""
     store = Store(folder)
     check_baseline(store, redacted=redacted)
     findings: dict[Criterion, dict[str, Finding]] = {
@@ -129,7 +128,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise `UsageError` if the ids of an earlier audit's findings have another version or another redaction key."""
+    """Raise UsageError if the earlier audit used another version of finding ids or another redaction key."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
             "finding ids differ: the audit was produced by an earlier version of Bylaw",
@@ -153,7 +152,7 @@ def compare_audits(
 ) -> Comparison:
     """Compare the audit in `out`, which read the conversations `names`, with an earlier audit.
 
-    A caller that compares an audit again may pass its `findings` to avoid reading them again.
+    Pass the `findings` if they have already been read.
     """
     waivers = waivers or Waivers(today=date.today())
     store = Store(out)
@@ -198,16 +197,14 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """Yield each policy that objects to an executed call, and whether that policy also objected in the earlier
-    audit.
-    """
+    """Yield each policy that objects to an executed call, and whether it objected to that call in the earlier audit."""
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():
         yield charge.policy, "new" if is_worse(charge, known) else "still"
 
 
 def is_graver(now: Finding, then: Finding) -> bool:
-    """Whether a finding got worse: the call is no longer refused, or a policy is new or has a worse verdict."""
+    """Whether a finding got worse: a refused call was executed, a policy was added, or a policy's verdict got worse."""
     if then.executed is False and now.executed is not False:
         return True
     known = {charge.policy: charge.verdict for charge in then.charges}

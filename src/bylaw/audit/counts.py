@@ -1,4 +1,4 @@
-"""The counts of an audit. The counts of the parts add up to the counts of the whole."""
+"""The counts of an audit. Counts of parts add up to the counts of the whole."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name under which each answer is counted. Every other answer is a value that the user stated."""
+"""The name under which each answer is counted. Any other answer is a value that the user stated."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -46,20 +46,20 @@ OPEN_REASONS: Mapping[str, str] = {
 
 
 class Counts:
-    """Everything that `summary.json` counts, in one flat counter, together with a few other values."""
+    """All counts in `summary.json`, as one flat counter with a few other values."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
-        """For each pack, whether the results of look-ups could be used."""
+        """For each pack, how often look-up results could be used as evidence."""
         self.limited: list[LimitedCall] = []
         """Calls that count towards limits across conversations."""
         self.faults: list[dict[str, Any]] = []
-        """Errors in Bylaw's own code, each with its location."""
+        """Errors in Bylaw's own code, with their locations."""
         self.times: list[float] = []
-        """The earliest and the latest time of an event, if the logs have times."""
+        """The earliest and the latest event time, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies whose guard reads no fact, so that the call alone determines the result."""
+        """Policies whose guard reads no facts, so that the call alone determines the result."""
 
     def record(self) -> dict[str, Any]:
         return {
@@ -71,7 +71,7 @@ class Counts:
         }
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add the counts of a part from its `record`."""
+        """Add the counts of a part, given as its `record`."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] += count
         for pack, graded in record["evidence"].items():
@@ -81,7 +81,7 @@ class Counts:
         self._reach(record["times"])
 
     def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Subtract counts that were added this many `times`. The earliest and latest times do not change."""
+        """Subtract counts that were added `times` times. The earliest and latest times do not change."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] -= count * times
             if not self.numbers[tuple(key)]:
@@ -96,7 +96,7 @@ class Counts:
                 self.faults.remove(fault)
 
     def with_limits(self, packs: Sequence[Pack]) -> "Counts":
-        """Return counts in which the calls that exceeded a limit are violations."""
+        """Return a copy in which each call that exceeded a limit is a violation."""
         made = copy(self)
         made.numbers = numbers = self.numbers.copy()
         judged = [call for call in over_limits(packs, self.limited) if call.verdicts]
@@ -111,17 +111,16 @@ class Counts:
         return made
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """Return the counts whose names consist of this prefix and one more name, by that name."""
+        """Return the counts one level below this prefix, by the last part of the name."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
 
     def names(self, kind: str) -> list[str]:
-        """Return the names counted under a kind, in alphabetical order."""
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation. Return whether the log has a time for it."""
+        """Record the time of a conversation. Return whether the log has one."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -132,7 +131,6 @@ class Counts:
             self.times = [min(every), max(every)]
 
     def add_conversation(self, head: Head, verdicts: Sequence[CallVerdict]) -> None:
-        """Count one conversation and its calls."""
         counts, agent = self.numbers, head.agent
         counts["agent", agent, "trajectories"] += 1
         if head.outcome_source is not None:
@@ -183,7 +181,7 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # The four figures of a policy share one count; `summary` separates them.
+            # One count holds the four figures of a policy. `summary` separates them.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
         # A plain verdict has no missing facts, and the evidence agrees with the world.
@@ -218,9 +216,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation, with their severity. Both the number of times and the number of
-        conversations are counted.
-        """
+        """Count the rules broken in one conversation with their severity, both per occurrence and per conversation."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -230,7 +226,7 @@ class Counts:
             counts["rule", name, "agents", agent] += 1
 
     def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
-        """Count the undecided rules for the executed calls of one conversation, with the reasons."""
+        """Count the rules left undecided for a conversation's executed calls, by reason."""
         names: set[str] = set()
         for verdict in verdicts:
             if verdict.open_rules and verdict.made.accepted is not False:
@@ -242,7 +238,7 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count the predicates about which a model answered in one conversation, with their values."""
+        """Count a model's answers about predicates in one conversation, by value."""
         for each in answered:
             if each.queries:
                 value = each.value
@@ -277,7 +273,7 @@ def _open_reason(pack: Pack, finding: RuleFinding) -> str:
 
 
 def _is_contradicted(policy: PolicyVerdict) -> bool:
-    """Whether the database contradicts the evidence, or does not contain an entity that the agent saw."""
+    """Whether the database contradicts the evidence, or lacks an entity that the agent saw."""
     if policy.world != "deny":
         return policy.world == "permit" and policy.evidence == "deny"
     seen = {no_such(known.fact.entity, known.fact.key) for known in policy.known}
@@ -285,18 +281,18 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Finds fields of results for which the pack has no observation, each once. The pack's author may have overlooked
-    these fields.
+    """Reports each field of a result that no observation of the pack maps, once. The pack's author may have overlooked
+    it.
     """
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
         self._redaction = redaction
         self._known: dict[str, set[str]] = {}
-        """For each tool, the names that are mapped or reported."""
+        """The names already mapped or reported, by tool."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-        """Yield the unmapped fields in the results of a conversation, each with its tool."""
+        """Yield each unmapped field in the results of a conversation, with its tool."""
         for result in events:
             if type(result) is not Result or result.call is None or not result.captured:
                 continue
@@ -306,7 +302,7 @@ class UnmappedFields:
             value, known = result.value(), self._known_of(call.tool)
             found = [name for name in _names_in(value) if name not in known]
             if found and self._redaction is not None:
-                # A field name that is public in one result may itself be private in another.
+                # A field name that is public in one result may be private in another.
                 found = self._redaction.tellable(call.tool, value, found)
             known.update(found)
             yield from ((call.tool, name) for name in found)
@@ -321,7 +317,6 @@ class UnmappedFields:
 
 
 def _names_in(value: Any) -> tuple[str, ...]:
-    """Return the field names of a record, or of the first record in a list."""
     row: Any = value
     if isinstance(value, list):
         row = value[0] if value else None  # pyright: ignore[reportUnknownVariableType]

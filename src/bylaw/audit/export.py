@@ -26,7 +26,7 @@ _SEVERE = {
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
-    """Write the findings of the audit in `out`. `files` contains the logs as given, so that the findings can link to
+    """Write the findings of the audit in `out` as SARIF. `files` are the logs as given, so that findings can link to
     them.
     """
     store = Store(out)
@@ -69,7 +69,7 @@ def _results(
     paths: Mapping[str, str],
     standings: Standings,
 ) -> Iterator[dict[str, Any]]:
-    """Yield one result per policy of the finding."""
+    """Yield one result for each policy of the finding."""
     place = places.get(finding.trajectory, LogPlace(finding.trajectory))
     shared: dict[str, Any] = {
         "locations": [_location(finding, place, paths)],
@@ -105,7 +105,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """Return the level of a result. Refused calls, and calls that may be right, have the level `note`."""
+    """Return the SARIF level of a finding. Refused calls, and calls that may be right, have the level `note`."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
@@ -123,7 +123,9 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file, by the name of the file in conversations. Empty if the name is ambiguous."""
+    """Return the address of each file, by its name in conversations. It is empty if several files have the
+    same name.
+    """
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):
@@ -143,10 +145,10 @@ def _dump(record: Any) -> str:
 
 
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
-    """Write the calls and broken rules of the audit in `out`.
+    """Write the calls and broken rules of the audit in `out` as JUnit XML.
 
-    A finding that the gate stops fails its case. A finding that is known, waived, refused or undecided is skipped, and
-    so is a call that no guard binds.
+    A finding that the gate stops is a failed case. Known, waived, refused and undecided findings are skipped, and so is
+    a call that no guard checks.
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))

@@ -1,4 +1,4 @@
-"""The output folder of an audit. The files of an earlier audit are replaced only when all new files are complete."""
+"""The output folder of an audit. An earlier audit is replaced only when all new files are complete."""
 
 import json
 import os
@@ -22,36 +22,35 @@ from bylaw.trace import Identities
 
 try:
     import fcntl
-except ImportError:  # Windows does not have file locks of this kind.
+except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
 BUFFER = 1 << 20
-"""The number of bytes to write at a time. Most conversations are longer than the usual buffer."""
+"""How many bytes to write at a time. Most conversations are longer than the default buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
-"""This file is written only if an error occurred in Bylaw's own code."""
+"""Written only if an error occurred in Bylaw's own code."""
 TABLES = "tables"
-"""The folder for Parquet tables."""
 STATE = "state"
-"""The folder, inside the folder for tables, for the state of nightly runs."""
+"""The folder with the state of nightly runs, inside the folder for tables."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""If columns are added, this name stays the same. Removing a column, or changing its type or meaning, requires a new
-name.
+"""Adding a column does not change this name. Removing a column, or changing its type or meaning, requires a
+new name.
 """
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
-"""Files that other commands and options derive from the files of the audit."""
+"""Files that other commands and options derive from an audit's files."""
 
 
 @contextmanager
 def written_aside(out: Path) -> Generator[Path]:
-    """Return a folder to write to. At the end, the files in it are moved to `out`, and the files derived from older
-    files are deleted.
+    """Return a folder to write to. On exit, its files are moved to `out`, and files derived from older ones are
+    deleted.
     """
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
-        # These are the remains of an audit that was killed. The lock shows that this audit has ended.
+        # An audit that was killed left these files. The lock shows that it has ended.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
@@ -63,13 +62,12 @@ def written_aside(out: Path) -> Generator[Path]:
 
 
 def put_in_place(made: Path, out: Path) -> None:
-    """Replace an earlier audit in `out` with the files in the folder `made`."""
+    """Replace an earlier audit in `out` with the files in `made`."""
     # The summary is removed first and written last. If it exists, all other files belong to the same audit.
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
         (out / name).unlink(missing_ok=True)
     if has_tables(out):
-        # Rename the folder first, so that a table of which only a part was removed cannot be mistaken for a complete
-        # table.
+        # Rename the folder first, so that a half-removed table cannot be mistaken for a complete one.
         os.replace(out / TABLES, made / "earlier")
         shutil.rmtree(made / "earlier")
     for name in (SELDOM, TABLES, *WRITTEN):
@@ -78,17 +76,15 @@ def put_in_place(made: Path, out: Path) -> None:
 
 
 def has_tables(out: Path) -> bool:
-    """Whether the folder has an audit's tables."""
     return _is_ours(out / TABLES / "schema.json", TABLES_SCHEMA)
 
 
 def has_state(out: Path) -> bool:
-    """Whether the folder has the output of nightly runs."""
     return has_tables(out) and (out / TABLES / STATE / "state.json").is_file()
 
 
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
-    """Raise an error instead of replacing an earlier audit with an audit that read no conversation."""
+    """Raise an error rather than replace an earlier audit with one that read no conversation."""
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
@@ -96,7 +92,7 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
 
 @contextmanager
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
-    """Lock a folder and refuse a second audit at the same time. The lock ends with its process.
+    """Lock a folder against a second audit at the same time. The lock ends with the process.
 
     A file system without locks is accepted, unless `surely` is set.
     """
@@ -131,8 +127,7 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that no audit wrote. With `tables`, also refuse to overwrite a folder of tables that no
-    audit wrote.
+    """Refuse to overwrite files that no audit wrote. If `tables` is set, this includes a folder of tables.
 
     The output of nightly runs is not overwritten either, unless the audit `adds` to it.
     """
@@ -167,8 +162,6 @@ _heads = msgspec.json.Decoder(_CallHead)
 
 
 class LineFiles:
-    """`calls.jsonl`, `conversations.jsonl` and `findings.jsonl` in a folder, open for writing."""
-
     def __init__(self, folder: Path) -> None:
         self._stack = ExitStack()
         self._calls, self._conversations, self._findings = (
@@ -176,14 +169,11 @@ class LineFiles:
             for name in ("calls", "conversations", "findings")
         )
         self.names = Identities()
-        """The ids of the conversations that were read."""
         self.count = 0
         self.repeated = 0
-        """The number of conversations whose id an earlier conversation already has."""
+        """The number of conversations whose id an earlier conversation already had."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count towards limits, each with its conversation and with the row to write if the limit is
-        exceeded.
-        """
+        """Calls that count towards limits, each with its conversation and the row to write if the limit is exceeded."""
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +182,7 @@ class LineFiles:
         self._stack.close()
 
     def write(self, part: Examined) -> None:
-        """Write the rows of one conversation. The conversation gets a unique name."""
+        """Write the rows of one conversation under a unique name."""
         self.count += 1
         own = writable(part.id)
         name = self.names.unique(own)
@@ -206,7 +196,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls that exceed a limit. They are known only after every conversation has been read."""
+        """Write the calls that exceed a limit. They are known only after all conversations have been read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         steps: dict[str, set[int]] = {}
@@ -219,7 +209,6 @@ class LineFiles:
             self._mark(steps)
 
     def _mark(self, steps: dict[str, set[int]]) -> None:
-        """Make the calls at these steps violations."""
         self._calls.flush()
         file = Path(self._calls.name)
         aside = file.with_suffix(".marked")
@@ -233,7 +222,6 @@ class LineFiles:
 
 
 def dump(path: Path, record: Any) -> None:
-    # A file name need not be valid text. Bytes that are not valid text are written as escapes, which JSON can read
-    # back.
+    # A file name need not be valid text. Invalid bytes are written as escapes, which JSON can read back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

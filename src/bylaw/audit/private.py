@@ -1,7 +1,7 @@
-"""Finds private values wherever a conversation shows them, and removes every spelling of these values.
+"""Finds private values wherever a conversation shows them, and removes them in every spelling.
 
-The digits of a number may be grouped differently, a day may be written in words, and a letter may be escaped for JSON,
-HTML or a URL.
+For example, the digits of a number may be grouped differently, a date may be written in words, and a letter may be
+escaped for JSON, HTML or a URL.
 """
 
 import re
@@ -25,7 +25,7 @@ from bylaw.text.day import days
 from bylaw.trace.event import Call, Event, Message
 
 _DIGITS = 5
-"""Numbers with fewer digits than this occur by chance."""
+"""Numbers with fewer digits occur by chance."""
 _NO_DIGITS = re.compile(r"\D+")
 _ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
@@ -35,8 +35,6 @@ _BETWEEN = r"[ \u00a0().,/\-]{0,3}"
 
 
 class Private:
-    """The private fields of one pack."""
-
     def __init__(self, pack: Pack) -> None:
         self._schema = pack.schema
         self.fields: dict[str, dict[str, Field]] = {
@@ -59,8 +57,8 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """For each tool, the names of public fields. A name may be public, because two entities may have a field with
-        the same name.
+        """The names of public fields, by tool. Two entities may have a field with the same name, and one of them may be
+        public.
         """
         self.by_text = {
             tool
@@ -74,8 +72,8 @@ class Private:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """Yield the private values in one result, even of a refused call. They are found by the pack's observations and
-        by field name.
+        """Yield the private values in one result, even if the call was refused. Observations of the pack and field
+        names identify them.
         """
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
@@ -90,20 +88,18 @@ class Private:
         yield from self._by_name(value, self._open_names.get(tool, _NO_NAMES))
 
     def in_arguments(self, arguments: Mapping[str, Any]) -> "Iterator[Found]":
-        """Yield the private values in a call's arguments, by field name."""
         yield from self._by_name(arguments, _NO_NAMES)
         for label, argument in self._given:
             if argument in arguments:
                 yield label, arguments[argument], argument, False
 
     def in_words(self, text: str) -> "Iterator[Found]":
-        """Yield the private values in a user's message, by the pack's patterns."""
+        """Yield the private values in a user's message that the pack's patterns find."""
         for label, pattern in self._said:
             for match in pattern.finditer(text):
                 yield label, match[match.lastindex or 0], "", False
 
     def in_record(self, entity: str, key: Key, record: WorldRecord) -> "Iterator[Found]":
-        """Yield the private values in a record of the world."""
         marked = self.fields.get(entity, {})
         for name in marked:
             if (value := record.get(name, NOTHING)) is not UNSEEN:
@@ -129,13 +125,11 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""The field, its value, the name under which the value appears, and whether that name differs from the name of the
-field.
-"""
+"""The field, its value, the name under which the value appears, and whether that name differs from the field's."""
 
 
 class WatchedWorld:
-    """A world that records which entities with private fields were read."""
+    """Records which entities with private fields are read from a world."""
 
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
@@ -143,7 +137,6 @@ class WatchedWorld:
         self.read: dict[tuple[str, Key], WorldRecord] = {}
 
     def fork(self) -> "WatchedWorld":
-        """Return the same world for a new conversation."""
         return WatchedWorld(self._world.fork(), self._private)
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
@@ -159,8 +152,8 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Return every private value that a conversation shows or that was read to judge it. If a result shows the value,
-    return the step of the result too.
+    """Return every private value that a conversation shows or that judging it read from the world. If a result shows
+    the value, its step is included.
     """
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
@@ -176,7 +169,7 @@ def collect(
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
-                # Data, such as the data of an error, may also be read as text.
+                # Data, such as that of an error, may also be read as text.
                 found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
         found += [(each, None) for each in private.in_record(entity, key, record)]
@@ -184,7 +177,7 @@ def collect(
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """Yield the texts, numbers and booleans inside a value, with their field names."""
+    """Yield the strings, numbers and booleans inside a value, with their field names."""
     if value is NOTHING or value is None:
         return
     if value.__class__ is str:
@@ -200,14 +193,14 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """Yield the other spellings, in the texts of a conversation, of the private values that were found."""
+    """For each private value found, yield its other spellings in the texts of the conversation."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
     read: set[str] = set()
     for (label, value, name, _), _ in found:
         if value.__class__ is str:
-            # Most values are shown many times; read each of them only once.
+            # Read each value only once, because most are shown many times.
             if value in read:
                 continue
             read.add(value)
@@ -222,12 +215,12 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 dates.setdefault(day, label)
     if not numbers:
         return
-    # A line break separates the texts. It cannot occur inside a number, so no match spans two texts.
+    # A line break separates the texts. No number contains one, so no match spans two texts.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most numbers occur only in their original spelling, and compiling a pattern is the slowest step.
+        # Most numbers occur in one spelling only, and compiling a pattern is the slowest step.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
@@ -274,12 +267,10 @@ def _grouped(number: str) -> re.Pattern[str]:
 
 
 ANYWHERE = 6
-"""A value of at least this length is removed even inside a word. A shorter value is removed only if it is a whole
-word.
-"""
+"""A value of at least this length is removed even inside a word. A shorter value is removed only as a whole word."""
 SAYS_LITTLE = 2
-"""Values shorter than this, and booleans, are removed only next to the name of their field, because they are ambiguous
-in running text.
+"""Booleans and values shorter than this are ambiguous in running text. They are removed only next to their field's
+name.
 """
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
@@ -292,7 +283,7 @@ _SPACE = (
 
 
 class Scrub:
-    """The private values of one conversation, each replaced by the name of its field."""
+    """Replaces each private value of one conversation with the name of its field."""
 
     def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
         labels: dict[str, str] = {}
@@ -301,14 +292,14 @@ class Scrub:
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
             if value.__class__ is str and value in labels:
-                # Most values are shown many times; cover each of them only once.
+                # Cover each value only once, because most are shown many times.
                 continue
             for leaf, under in leaves(value, name):
                 text = normalize("NFC", _spelled(leaf).strip())
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
                 if text and under and not (is_strong and isinstance(leaf, str)):
-                    # A number in JSON has no quotes, but the text that replaces it needs quotes.
+                    # A number in JSON has no quotes, but its replacement needs them.
                     self._fields.setdefault((under, text), _tag(label))
                 if text and not is_strong:
                     self._weak.setdefault(text, _tag(label))
@@ -317,14 +308,12 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """Parts of the values that are the same in every spelling. If a text contains none of these parts, it contains
-        no private value.
-        """
+        """The parts of values that all spellings share. Text without any of them contains no private value."""
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return a text without private values. With the step of a result, also remove short values that the result
+        """Return text without private values. Given the step of a result, also remove short values that this result
         shows elsewhere.
         """
         for (name, value), tag in self._fields.items() if self._fields else ():
@@ -338,14 +327,14 @@ class Scrub:
         return text
 
     def reason(self, text: str) -> str:
-        """Return a verdict's reason without private values, even short ones."""
+        """Return the reason for a verdict without private values, even short ones."""
         text = self.text(text)
         for value, tag in self._weak.items():
             text = _alone(value).sub(tag, text)
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Return data without private values. `name` is the field name of the data."""
+        """Return data without private values. `name` is the name of the field that holds the data."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -361,7 +350,7 @@ class Scrub:
         return value if cleaned == text else cleaned
 
     def _may_hold(self, text: str) -> bool:
-        # For characters outside ASCII, changing the case of a letter may yield a different letter.
+        # Outside ASCII, changing the case of a letter may give a different letter.
         if not text.isascii():
             return True
         lower = text.lower()
@@ -389,8 +378,8 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of the texts, longest first. The pattern is a tree of letters, so that it is fast even
-    for thousands of texts.
+    """Return a pattern for any of the texts, longest first. It is a tree of letters, so it stays fast with thousands of
+    texts.
     """
     long: _Tree = {}
     short: _Tree = {}
@@ -401,7 +390,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
-        # In JSON inside a text, a line break is the two characters `\n`. This n is not part of a word.
+        # In JSON inside text, a line break is the two characters `\n`. This n does not belong to a word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
     return re.compile("|".join(parts), re.IGNORECASE)
 
@@ -431,7 +420,7 @@ def _alone(text: str) -> re.Pattern[str]:
 
 
 def _letters(text: str) -> str:
-    """Return a pattern for `text`, plain and as escaped in nested JSON, HTML and URLs."""
+    """Return a pattern for `text`, both plain and escaped for nested JSON, HTML and URLs."""
     return "".join(map(_letter, text))
 
 
@@ -441,10 +430,10 @@ def _letter(letter: str) -> str:
         return letter
     if letter.isspace():
         return _SPACE
-    # In an escape, the pattern cannot recognise the case of a letter.
+    # Inside an escape, the pattern cannot ignore the case of a letter.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     for each in {letter, letter.lower(), letter.upper()}:
-        # A letter and its marks may be separate characters, as written by macOS, PDF and some forms.
+        # A letter and its marks may be separate characters. macOS, PDF and some forms write them that way.
         last = decomposition(each) if len(each) == 1 else ""
         halves = "".join(chr(int(part, 16)) for part in last.split()) if last and last[0] != "<" else each
         forms.update("".join(map(_letter, apart)) for apart in {halves, normalize("NFD", each)} - {each})

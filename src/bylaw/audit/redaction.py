@@ -1,6 +1,6 @@
 """Removes private values from all output of an audit. With `--redact`, it also removes all texts and ids.
 
-This module is imported only if the pack has private fields, or with `--redact`.
+It is imported only if the pack has private fields or `--redact` is given.
 """
 
 import hashlib
@@ -26,54 +26,54 @@ Line = dict[str, Any]
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _FORMATS = "json|jsonl|ndjson|eval|log|txt|csv|parquet|db|sqlite|sql|yaml"
 _EXTENSION = re.compile(rf"(\.(?:{_FORMATS}))?(\.(?:gz|bz2|zst))?$", re.IGNORECASE)
-"""The endings of logs and databases. Any other ending may be private."""
+"""The extensions of logs and databases. Any other extension may be private."""
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
-    """Creates pseudonyms. The same value and key always yield the same pseudonym."""
+    """Creates pseudonyms. With the same key, a value always gets the same pseudonym."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def of(self, value: Any) -> str:
-        """Return the pseudonym of a value. A number and its text have the same pseudonym."""
+        """Return the pseudonym of a value. The number 1 and the text "1" have the same pseudonym."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
 
     def unquoted(self, text: str) -> str:
-        """Return a message without quoted values."""
+        """Replace the quoted values in a message."""
         return _QUOTED.sub("...", text)
 
     @property
     def mark(self) -> str:
-        """A mark that identifies the key without revealing it."""
+        """Identifies the key without revealing it."""
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """Hide the path of a place, and keep its line or position."""
+        """Hide the path of a place, but keep its line or position."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
     def file(self, path: str) -> str:
-        """Hide a file's path, except for a known extension."""
+        """Hide the path of a file, but keep a known extension."""
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
     def agent(self, name: str) -> str:
-        """Hide an agent's name, and keep the suffix that the audit added."""
+        """Hide the name of an agent, but keep the suffix that the audit added."""
         own = name.removesuffix(_CHANGED)
         return f"{self.of(own)}{name[len(own) :]}" if own else name
 
     def fault(self, fault: RecordError) -> RecordError:
-        """Return an error message without the values that it quotes."""
+        """Remove quoted values from an error message."""
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without the names of files and agents, and without the names of tools and fields that
-        the pack does not declare.
+        """Return `summary.json` without names of files and agents, or of tools and fields that the pack does not
+        declare.
         """
         unknown: dict[str, int] = summary["unknown_tools"]
 
@@ -109,7 +109,7 @@ class Pseudonyms:
 
 
 def redaction_key(given: str | None) -> bytes:
-    """Return the given key or, if none is given, a random key for this run."""
+    """Return the given key, or a random key for this run."""
     if given is None:
         return secrets.token_bytes(32)
     if len(given) < _SHORTEST:
@@ -122,7 +122,7 @@ _UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicte
 
 
 class Redaction:
-    """The private values to hide in conversations under one pack."""
+    """The private values to hide in the conversations of one pack."""
 
     def __init__(self, pack: Pack, key: bytes | None = None) -> None:
         self.private = Private(pack)
@@ -140,11 +140,13 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """Return the world. If what is read from it may reveal private values, the reads are recorded."""
+        """Return the world. Reads from it are recorded if they may reveal private values."""
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """Return the cover for one conversation. `world` is the result of `watch`, after judging."""
+        """Return the cover for one conversation. `world` is the result of `watch`, after the conversation
+        was judged.
+        """
         if not self.private:
             return Cover(self, Scrub(()))
         found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
@@ -157,9 +159,7 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """Return the field names in a result that may be shown. Some may not, because a field name can itself be
-        private.
-        """
+        """Return the field names in a result that may be shown. A field name can itself be private."""
         if not self.private:
             return list(names)
         found = {
@@ -171,8 +171,8 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def denial(self, policy: str, text: str) -> str:
-        """Return a guard's reason with a gap in place of each value. If the reason is unknown, return the definition of
-        the policy.
+        """Return a guard's reason with a gap in place of each value. If the reason is unknown, return the policy's
+        definition.
         """
         if policy not in self._denials:
             guard = self._pack.guards.get(policy)
@@ -195,13 +195,11 @@ class Cover:
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
-        """Return the id of a conversation or a call in the form used in the output."""
+        """Return the id of a conversation or call as the output shows it."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return words, or the name of a person or model, in the form used in the output. Empty if the audit is
-        redacted.
-        """
+        """Return text, or the name of a person or model, as the output shows it. It is empty in a redacted audit."""
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
@@ -229,8 +227,8 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """Return the answer of a model or reviewer. A model's words are left out, because they quote the conversation;
-        a reviewer's words are already covered.
+        """Return the answer of a model or reviewer. A model's text is left out because it quotes the conversation. A
+        reviewer's text is already covered.
         """
         if answer["by"] == "person":
             return answer
@@ -241,7 +239,7 @@ class Cover:
         return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """Return a predicate with its value at a step, without a model's own words.
+        """Return a predicate and its value at a step, without the model's text.
 
         The missing facts are covered separately.
         """
@@ -256,7 +254,7 @@ class Cover:
         return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
-        """Return a line of `findings.jsonl`. A rule for each entity names its entity."""
+        """Return a line of `findings.jsonl`. A rule that applies to each entity names its entity."""
         shown = [self._predicate(each) for each in line.get("predicates", ())]
         hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
         if binding := line.get("binding"):
@@ -269,7 +267,9 @@ class Cover:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
 
     def tool(self, name: str) -> str:
-        """Return the name of a tool. If the pack does not declare the tool, its name may contain a private value."""
+        """Return the name of a tool. It is hidden if the pack does not declare the tool, because it may contain a
+        private value.
+        """
         return name if name in self._redaction.tools else self._scrub.text(name)
 
     def _tool(self, name: str) -> str:
@@ -319,10 +319,10 @@ class Cover:
     def _reason(self, policy: str, reason: JsonRecord) -> JsonRecord:
         words: str = reason["words"]
         if reason["kind"] == "approved":
-            # The name and the note of the reviewer must not be shown.
+            # The reviewer's name and note must not be shown.
             words = "approved by a reviewer"
         elif reason["kind"] != "person":
-            # The reviewer's words are already covered.
+            # The reviewer's text is already covered.
             words = self._denied(policy, words)
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
@@ -365,8 +365,8 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Return data with only its structure, its booleans and the pack's own names. Everything else is replaced by a
-        pseudonym.
+        """Keep only the structure of data, its booleans and the names that the pack declares. Replace everything else
+        with pseudonyms.
         """
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""The input of an audit: logs, world, options and packs. Each conversation is judged by one pack.
+"""The input of an audit: logs, world, options and packs. One pack judges each conversation.
 
-`audited.json` records the input, so that conversations without findings can be shown too.
+`audited.json` records the input, so that conversations without findings can be shown as well.
 """
 
 import importlib
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 256
-"""The number of different instructions that are cached. Most logs repeat a few instructions."""
+"""How many different instructions are cached. Most logs repeat a few."""
 _OURS = "bylaw.packs."
 """Only built-in packs may contain code for a world."""
 
 
 class Shelf:
-    """A pack or its variants, with their worlds."""
+    """A pack, or the variants of a pack, with their worlds."""
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
@@ -67,7 +67,7 @@ class Shelf:
 
     @property
     def not_in_world(self) -> list[str]:
-        """The entities that have a look-up but are missing in the database."""
+        """The entities that have a look-up but are missing from the database."""
         if not isinstance(self.opened, Snapshot):
             return []
         looked_up = (each for each in self.packs[0].schema.entities.values() if each.key and each.read is not None)
@@ -76,7 +76,7 @@ class Shelf:
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """Return the first variant whose conditions the trajectory meets.
 
-        Raises `FormatError` if the pack is for other conversations, and `WorldError` if the world belongs to another
+        Raises FormatError if the pack is for other conversations, and WorldError if the world belongs to another
         variant.
         """
         for name, ours in self._about.items():
@@ -97,7 +97,7 @@ class Shelf:
         return pack
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
-        """Return the world for one file of runs, and the name of the world in the given folder."""
+        """Return the world for a file of runs, and its name in the given folder."""
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
@@ -108,9 +108,9 @@ class Shelf:
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
-        """Return the policies whose sentences do not appear verbatim in the recorded instructions.
+        """Return the policies whose sentences are not in the recorded instructions, word for word.
 
-        Empty if there are no instructions, or if the instructions contain no sentence of the document.
+        The result is empty if there are no instructions, or if they contain no sentence of the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -124,7 +124,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """Return the variants of a pack. A given document is used for the variants that fit it best."""
+    """Load the variants of a pack. A given document replaces that of the variants that fit it best."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -136,7 +136,7 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """Open the tasks of a benchmark. Their gold actions define what a good outcome is."""
+    """Open the tasks of a benchmark. Their gold actions define a good outcome."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
@@ -146,7 +146,7 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
 
 
 def _open(pack: Pack, world: Path) -> Any:
-    """Open a world. This happens before any log is read, so that errors appear immediately."""
+    """Open a world. This happens before any log is read, so that errors appear early."""
     return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
@@ -161,35 +161,33 @@ def _module(pack: Pack) -> Any:
 
 
 class Request(Struct, frozen=True):
-    """The logs, the pack, the world and the options of an audit."""
-
     files: tuple[LogFile, ...]
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """What is used in place of a missing world: `hindsight` or `none`."""
+    """What replaces a missing world: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
     jobs: int = 1
     key: bytes | None = None
-    """If set, redact the output, using pseudonyms derived from this key."""
+    """If set, the output is redacted, with pseudonyms derived from this key."""
     criterion: Criterion | None = None
-    """The criterion of the tables, the findings and the report. The default is the criterion of the pack, which is
-    usually `determined`.
+    """The criterion of the tables, the findings and the report. The default is the pack's criterion, usually
+    `determined`.
     """
     answers: OpenAnswers | None = None
-    """Answers predicates that code cannot settle. Used only in this process."""
+    """Answers predicates that code cannot settle. It stays in this process."""
     attested: tuple[Attestation, ...] = ()
-    """Reviewers' answers on undecided calls."""
+    """Reviewers' answers about undecided calls."""
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. If so, each file is named by its whole path, which remains unique."""
+    """Whether to add to an earlier output. Each file is then named by its whole path, which stays unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
-        """Pseudonyms for ids, agents and files; None unless the audit is redacted."""
+        """Pseudonyms for ids, agents and files, or None if the audit is not redacted."""
         if self.key is None:
             return None
         from bylaw.audit.redaction import Pseudonyms
@@ -197,17 +195,16 @@ class Request(Struct, frozen=True):
         return Pseudonyms(self.key)
 
     def names(self) -> dict[LogFile, str]:
-        """Return the name of each file in the output."""
         return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
 
     def source(self, file: LogFile, span: Span | None = None) -> Source:
-        """Return the source for a file of the request, or for a part of one."""
+        """Return a source that reads a file of the request, or a part of it."""
         called = str(file) if self.adds else ""
         return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """Return a name for each file: as much of the end of its path as makes the name unique."""
+    """Return a name for each file: the shortest end of its path that is unique."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:
@@ -220,7 +217,7 @@ def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
 
 
 class Audited(Struct, frozen=True, omit_defaults=True):
-    """The files and the pack of an audit, as they were named in the command."""
+    """The files and the pack of an audit, as the command named them."""
 
     logs: list[str]
     pack: str
@@ -228,10 +225,10 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     document: str | None = None
     agent: str | None = None
     folder: str = ""
-    """The folder in which the command ran, for relative paths."""
+    """The folder where the command ran, for relative paths."""
 
     def found(self) -> "Audited":
-        """Return the record with paths that are valid now. A path is used as given or is taken relative to the
+        """Return the record with paths that exist now. Each path is used as given, or relative to the
         command's folder.
         """
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
@@ -243,7 +240,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
 
 
 def write_audited(request: Request, out: Path) -> None:
-    """Write `audited.json`. Do not call this for a redacted audit, which must not lead to the logs."""
+    """Write `audited.json`. A redacted audit must not call this, because it must not lead back to the logs."""
     record = Audited(
         [str(file) for file in request.files],
         request.pack,
@@ -252,12 +249,12 @@ def write_audited(request: Request, out: Path) -> None:
         agent=request.agent,
         folder=os.getcwd(),
     )
-    # `json` also writes and reads file names that are not valid text, unlike msgspec.
+    # Unlike msgspec, `json` reads and writes file names that are not valid text.
     (out / "audited.json").write_text(json.dumps(msgspec.to_builtins(record), indent=1) + "\n", encoding="utf-8")
 
 
 def read_audited(out: Path) -> Audited | None:
-    """Return the input of the audit in a folder; None if the input was not recorded."""
+    """Return the recorded input of the audit in a folder, or None if there is no record."""
     try:
         return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
     except (OSError, ValueError, RecursionError):
@@ -265,14 +262,15 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """Return the events of a conversation, read again from the logs. Empty if the logs or the pack no longer exist."""
+    """Read the events of a conversation from the logs again. The result is empty if the logs or the pack no longer
+    exist.
+    """
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 
 
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
-    """Yield every conversation in the logs, or only one, as lines of `conversations.jsonl`, with private values
-    covered.
+    """Yield every conversation in the logs, or only one, as lines of `conversations.jsonl` with private values covered.
 
     The iteration ends when the logs or the pack cannot be read.
     """
@@ -297,7 +295,7 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
 
 
 def _named(audited: Audited) -> Iterator[Trajectory]:
-    """Yield the conversations of the logs under the names that they have in the audit."""
+    """Yield the conversations of the logs under their names in the audit."""
     identities = Identities()
     for file in audited.logs:
         for each in read(file, agent=audited.agent):

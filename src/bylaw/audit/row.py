@@ -1,8 +1,8 @@
 """The rows of an audit: judged calls, broken rules and conversations, and the findings among them.
 
-This is the only schema of findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have a row per line. The
-tables, the exports and the report are created from the same rows. A finding is a flagged call or a broken rule. Its id
-stays the same from run to run.
+This is the only schema of findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have one row per line.
+Tables, exports and the report come from the same rows. A finding is a flagged call or a broken rule. Its id stays the
+same from run to run.
 """
 
 import hashlib
@@ -38,21 +38,17 @@ _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusiv
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """Return the position of a severity, or of another word, in its order. Unknown words come last."""
+    """Return the position of a severity in its order, or of a word in another order. Unknown words come last."""
     return order.index(word) if word in order else len(order)
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """Return the sort key of a finding: executed calls before refused calls, wrong calls before undecided calls, then
-    by severity and verdict.
-    """
+    """Return the sort key of a finding: executed before refused, wrong before undecided, then severity and verdict."""
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 
 
 class Charge(Struct, frozen=True):
-    """One policy of a finding, with its verdict."""
-
     policy: str
     severity: str
     verdict: str
@@ -81,12 +77,10 @@ class Finding(Struct, frozen=True):
 
     @property
     def gravest_first(self) -> list[Charge]:
-        """The policies, gravest first."""
         return sorted(self.charges, key=lambda each: gravity(each.verdict, each.severity, executed=self.executed))
 
     @property
     def gravity(self) -> int:
-        """The sort key of the finding, from its gravest policy."""
         severity = next((charge.severity for charge in self.gravest_first), "")
         return gravity(self.verdict, severity, executed=self.executed)
 
@@ -104,12 +98,12 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether the verdict of a policy is worse than the known verdict, or there was no known verdict."""
+    """Whether a policy's verdict is worse than before. It is worse if the policy had no verdict before."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the missing facts of a verdict: all unseen facts or, under `determined`, only the decisive facts."""
+    """Return the facts that a verdict is missing: all unseen facts or, under `determined`, only the decisive ones."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -122,8 +116,6 @@ FINDING_IDS = 2
 
 
 class Lookup(Struct):
-    """A look-up that would show a fact."""
-
     tool: str
     args: dict[str, Any] = {}
 
@@ -150,8 +142,6 @@ class AskRow(Struct):
 
 
 class PolicyRow(Struct, kw_only=True):
-    """The verdict of one policy on a call."""
-
     id: str
     severity: str = "medium"
     strict: str
@@ -167,7 +157,7 @@ class PolicyRow(Struct, kw_only=True):
 
 
 class UndecidedRow(Struct):
-    """A policy that a reviewer may settle, and the digest of the text that the reviewer is shown."""
+    """A policy that a reviewer may settle, with the digest of the text shown to the reviewer."""
 
     policy: str
     seen: str
@@ -197,7 +187,7 @@ class RuleRow(Struct, kw_only=True):
 
 
 class CallRow(Struct, kw_only=True):
-    """A judged call. The trajectory and the id of the finding become known when the row is written."""
+    """A judged call. Its conversation and finding id are added when the row is written."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -219,11 +209,11 @@ class CallRow(Struct, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the call is compliant and breaks no rule, and no rule is undecided."""
+        """Whether the call is compliant and no rule is broken or undecided."""
         return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
     def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
-        """Return the call as a finding, with the policies that gave one of the verdicts."""
+        """Return the call as a finding, with the policies that gave one of the `verdicts`."""
         charges = tuple(
             Charge(each.id, each.severity, getattr(each, criterion), each.because)
             for each in self.policies
@@ -246,7 +236,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """Figures of a conversation. They are the columns of the tables and the input of `Counts`."""
+    """The figures of a conversation. They become columns of the tables and are the input of `Counts`."""
 
     agent: str
     file: str
@@ -268,15 +258,13 @@ class Head(Struct, frozen=True):
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation. They do not contain its unique name, because that depends on earlier
-    conversations.
-    """
+    """The encoded rows of one conversation. They lack its unique name, which depends on earlier conversations."""
 
     id: str
     calls: list[tuple[str, bool, bytes]]
-    """For each call: the tool (with the arguments if the call is flagged), whether the call is flagged, and its row."""
+    """For each call: the tool (and the arguments if the call is flagged), whether it is flagged, and its row."""
     conversation: bytes | None
-    """The conversation, if there is a finding in it."""
+    """The conversation, if it contains a finding."""
     rules: list[tuple[str, bytes]]
     """Broken rules: the rule with the call that broke it, and its row."""
     limited: list[tuple[LimitedCall, bytes]]
@@ -284,23 +272,20 @@ class Examined(Struct):
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
-        """Yield the calls, each with the key for the id of its finding."""
         keys = numbered(identity for identity, _, _ in self.calls)
         return ((key, flagged, row) for key, (_, flagged, row) in zip(keys, self.calls, strict=True))
 
     def numbered_rules(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the broken rules, each with the key for the id of its finding."""
         keys = numbered(f"rule {identity}" for identity, _ in self.rules)
         return ((key, row) for key, (_, row) in zip(keys, self.rules, strict=True))
 
 
 def record_of(row: Struct) -> JsonRecord:
-    """Return a row in the form of the record in its line."""
     return msgspec.to_builtins(row, enc_hook=str)
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Yield each call or broken rule with its number among the equal calls or rules in the conversation."""
+    """Number each call or broken rule among its equals in the conversation."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -310,19 +295,19 @@ def numbered(identities: Iterable[str]) -> Iterator[str]:
 def finding_id(trajectory: str, key: str) -> str:
     """Return the id of a finding: a hash of the conversation, the identity, and its number among equal identities.
 
-    Steps are not part of the hash, so that findings keep their ids if only messages or look-ups moved. Arguments are
-    part of it, so that waiving 150.00 to A does not waive 9,000,000.00 to B.
+    Steps are not part of the hash, so a finding keeps its id if only messages or look-ups moved. Arguments are part of
+    it, so waiving 150.00 to A does not waive 9,000,000.00 to B.
     """
     return hashlib.blake2b(f"{trajectory}\0{key}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def writable(text: str) -> str:
-    """Return a text with invalid characters escaped, such as those of some file names."""
+    """Escape invalid characters in text. Some file names contain them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def named(row: bytes, trajectory: str, finding: str | None = None) -> bytes:
-    """Return a line that contains the conversation's name, the id of the finding and the row."""
+    """Add the conversation's name and the finding's id to an encoded row."""
     head = b'{"trajectory":' + encode(trajectory)
     if finding is not None:
         head += b',"finding":' + encode(finding)
@@ -340,7 +325,6 @@ def head_of(
     verdicts: Sequence[CallVerdict],
     broken: Sequence[RuleFinding],
 ) -> Head:
-    """Return the figures of a judged conversation."""
     times = [event.time for event in trajectory.events if event.time is not None]
     executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
 
@@ -391,7 +375,6 @@ def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[Js
 
 
 def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
-    """Return the row of a broken or undecided rule."""
     policy = pack.policies[finding.rule.policy]
     return RuleRow(
         agent=agent,
@@ -405,7 +388,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
 
 
 def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) -> LimitedCall:
-    """Return a call that counts towards a limit, with the verdicts of the guards."""
+    """Add the guards' verdicts to a call that counts towards a limit."""
     clean = tuple(each for each in CRITERIA if "violation" not in getattr(head, each))
     for verdict in verdicts:
         if verdict.made.step == call.step and verdict.made.accepted is not False:
@@ -415,7 +398,6 @@ def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) 
 
 
 def limit_row(pack: Pack, agent: str, call: LimitedCall) -> RuleRow:
-    """Return the row for a call that may exceed a limit."""
     limit: Limit = next(each for each in pack.book.limits if each.name == call.limit)
     policy = pack.policies[limit.policy]
     row = RuleRow(agent=agent, step=call.step, rule=limit.name, policy=policy.id, limit=limit.text)
@@ -430,7 +412,7 @@ def _sentence(policy: Policy) -> str:
 
 
 def answer_record(answered: Answered) -> JsonRecord:
-    """Return the answer to a predicate at a call: the value, the source, the reason, and the quotes with their
+    """Return the answer about a predicate at a call: the value, the source, the reason, and the quotes with their
     steps.
     """
     by = "model" if answered.queries else "host"
@@ -445,7 +427,7 @@ def answer_record(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """Return the row of a plain verdict, which is the verdict of most policies on most calls."""
+    """Return the row for a policy's plain verdict. Most policies have one on most calls."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -493,7 +475,7 @@ def _known(pack: Pack, known: KnownFact) -> JsonRecord:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    # The host knows the time of the call, regardless of whether the pack declares a context.
+    # The host knows the time of the call, whether or not the pack declares a context.
     entity = pack.schema.entities.get(fact.entity)
     field = entity.fields.get(fact.field) if entity is not None else None
     return (field.question if field is not None else "") or f"what is {fact}?"
@@ -519,7 +501,7 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 
 
 def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
-    """Return the identity of a call in its conversation: its tool, or the broken rule, and a hash of its arguments.
+    """Return the identity of a call in its conversation: the tool or the broken rule, and a hash of the arguments.
 
     Private arguments are `scrubbed` first, because a hash over few possible values would reveal the value.
     """
@@ -531,7 +513,7 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
 class SeenDigests:
     """Digests of what a reviewer of a call sees: the conversation up to the call, and one policy with its check.
 
-    Request the digests in the order of the steps. A `key` prevents short texts from being guessed.
+    Digests must be requested in step order. A `key` prevents short texts from being guessed.
     """
 
     def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
@@ -540,7 +522,6 @@ class SeenDigests:
         self._hash = hashlib.blake2b(_encoded(name), key=key or b"", digest_size=8)
 
     def of(self, step: int, policy: str, sides: Sides) -> str:
-        """Return the digest for one policy at a call."""
         for event in self._events[self._read : step + 1]:
             self._hash.update(_encoded(event))
         self._read = max(self._read, step + 1)
@@ -550,13 +531,13 @@ class SeenDigests:
 
 
 def _encoded(data: Any) -> bytes:
-    # `json` also writes invalid texts, unlike msgspec.
+    # Unlike msgspec, `json` also writes invalid text.
     return json.dumps(data, sort_keys=True, default=str).encode() + b"\n"
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call: policies without a verdict, and policies of undecided
-    rules.
+    """Return the policies that a reviewer may settle at a call: those without a verdict, and those of
+    undecided rules.
     """
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))

@@ -1,4 +1,4 @@
-"""Audits files of recorded conversations and writes verdicts and rates. Start at `audit`.
+"""Audits files of recorded conversations. Start at `audit`.
 
 Each conversation runs through the engine's session, event by event. With several jobs, each worker judges every n-th
 conversation, and the parts are joined in order.
@@ -67,26 +67,23 @@ if TYPE_CHECKING:
 
 
 class Examiner:
-    """Judges conversations one by one and counts the results."""
-
     def __init__(self, request: Request) -> None:
         """Load the pack and open the world of a request."""
         self.shelf = shelf = Shelf(request.pack, world=request.world, document=request.document)
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """By the digest of the pack: the text of each policy that is shown to a reviewer."""
+        """The text of each policy that reviewers see, by digest of the pack and by policy."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
         self._names = request.names()
-        """The name of each file in the output."""
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = _redactions(shelf.packs, key)
         self.begin()
 
     def begin(self) -> None:
-        """Reset all counts, for another part of the logs."""
+        """Reset all counts before another part of the logs."""
         packs = self.shelf.packs
         self.counts = Counts(packs)
         self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in packs}
@@ -94,10 +91,10 @@ class Examiner:
     def examine_all(
         self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
     ) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of the files in order. Examine all of them, a share (`k` of `n`, by position), or
-        `only` one.
+        """Examine the conversations of the files in order: all of them, a share (`k` of `n`, by position), or `only`
+        one.
 
-        A conversation that cannot be judged becomes a `RecordError`, and the next one is judged.
+        A conversation that cannot be judged becomes a RecordError, and the next one is judged.
         """
         self._names = request.names()
         files = request.files if only is None else request.files[only : only + 1]
@@ -105,9 +102,7 @@ class Examiner:
         return chain.from_iterable(map(self.examine_source, sources))
 
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of a file or of a part of a file. `found` is the format of the file, if it is
-        known.
-        """
+        """Examine the conversations of a file or a part of one. Pass the format as `found` if it is known."""
         file = source.path
         plain = file.name
         name = self._names.get(file, plain)
@@ -131,7 +126,7 @@ class Examiner:
                 yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
 
     def examine(self, trajectory: Trajectory, file: LogFile) -> Examined:
-        """Judge the calls of one conversation, count the results, and create the rows of the conversation."""
+        """Judge the calls of one conversation, count the results, and create its rows."""
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
         writes = self._judged_calls(pack, trajectory)
@@ -144,7 +139,7 @@ class Examiner:
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
-            # A call of an undeclared tool is a finding only if the call may have run.
+            # A call of an undeclared tool is a finding only if it may have run.
             verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
             broken, answered = session.findings(ended=True), list(session.answered)
         outcome = self._outcome(trajectory, session, pack, file)
@@ -185,7 +180,7 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """Return, by step and policy, the digest of the text that is shown to a reviewer of an undecided call."""
+        """Return digests of the text that reviewers see of each undecided call, by step and policy."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
@@ -195,8 +190,7 @@ class Examiner:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
         if cover is not None:
-            # A redacted conversation contains no words to compare, so the digest of its original words is computed with
-            # the key.
+            # A redacted conversation has no text to compare, so the digest covers the original text and uses the key.
             whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
         digests = SeenDigests(name, whole.events, self._key)
         if pack.digest not in self._sides:
@@ -208,7 +202,7 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return, by step and policy, the reviewers' answers on a conversation's undecided calls, in words that may be
+        """Return reviewers' answers on the undecided calls of a conversation, by step and policy, in words that may be
         shown.
         """
         if not self._attested:
@@ -231,7 +225,7 @@ class Examiner:
                 continue
             tool = tools.get(call.tool)
             if tool is not None and (tool.effect != "none" or call.tool in pack.by_tool):
-                # A tool without effects, such as a calculator, is no evidence that the pack fits the logs.
+                # A tool without effects, such as a calculator, does not show that the pack fits the logs.
                 numbers[("known_calls",)] += 1
             if call.tool in pack.by_tool or pack.schema.may_write(call.tool):
                 writes.append(step)
@@ -245,7 +239,7 @@ class Examiner:
         return world if redaction is None else redaction.watch(world)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
-        """Return the name of the agent as used in the counts, without private values."""
+        """Return the agent's name as the counts use it, without private values."""
         agent = writable(trajectory.agent)
         if cover is not None:
             agent = cover.scrubbed(agent)
@@ -271,8 +265,8 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, leave
-        out its texts.
+        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, omit its
+        text.
         """
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
@@ -280,7 +274,7 @@ class Examiner:
 
 
 class Judged(Struct):
-    """A judged conversation before it is written."""
+    """A judged conversation that has not been written yet."""
 
     pack: Pack
     trajectory: Trajectory
@@ -292,10 +286,9 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """By step and policy: the digest of the text that is shown to a reviewer of an undecided call."""
+    """Digests of the text that reviewers see of each undecided call, by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
-        """Return the rows of the conversation, with private values covered."""
         pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
         scrubbed = cover.scrubbed if cover is not None else None
         calls: list[tuple[str, bool, bytes]] = []
@@ -329,7 +322,6 @@ class Judged(Struct):
 
 
 def _with_tool(verdict: CallVerdict, tool: str) -> CallVerdict:
-    """Return a verdict in which the tool has another name."""
     call = verdict.made.call
     if call.tool == tool:
         return verdict
@@ -341,7 +333,7 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return, by digest, the redaction of each pack that needs one. With a key, every value is redacted; otherwise only
+    """Return the redaction of each pack that needs one, by digest. With a key, every value is redacted, otherwise only
     private values.
     """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
@@ -356,8 +348,8 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. Conversations leave few reference cycles, and frequent collection takes 10% of the time
-    of an audit.
+    """Collect garbage rarely. Conversations leave few reference cycles, and the usual collection takes 10 % of an
+    audit's time.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -373,13 +365,10 @@ Progress = Callable[[int], None]
 
 
 class Report(Struct, frozen=True):
-    """A completed audit with its summary and output folder."""
-
     summary: dict[str, Any]
     out: Path
     skipped: tuple[RecordError, ...]
     names: Identities
-    """The ids of the conversations that were read."""
 
     @property
     def criterion(self) -> Criterion:
@@ -397,9 +386,9 @@ class Report(Struct, frozen=True):
 
 
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
-    """Audit every conversation in the files and write `summary.json`, `calls.jsonl` and the rest.
+    """Audit every conversation in the files and write `summary.json`, `calls.jsonl` and the other files.
 
-    Pass `examiner` if the pack is already loaded and the world is already open.
+    Pass an `examiner` that has already loaded the pack and opened the world.
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
@@ -441,7 +430,7 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that declares no tool in the logs, because the resulting zeros would look like a clean audit."""
+    """Refuse a pack that declares none of the tools in the logs, because its zeros would look like a clean audit."""
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -452,15 +441,13 @@ def check_tools(examiner: Examiner) -> None:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Return the first names in alphabetical order, and the number of further names."""
+    """Return the first few names in alphabetical order, and the number of the rest."""
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
 
 
 class WorkerError(BylawError):
-    """A worker process ended early."""
-
     code = "BY103"
 
 
@@ -468,7 +455,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
     """Examine with `request.jobs` workers. Results come in the order of files and conversations and are counted in
     `total`.
 
-    Parts wait on disk in the folder `aside`, so each worker has only one conversation in memory.
+    Parts wait on disk in the folder `aside`, so each worker holds only one conversation in memory.
     """
     with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
         targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
@@ -480,7 +467,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 
 def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
-    """Run the workers and return their counts. Each worker writes its part."""
+    """Run the workers, each of which writes its part, and return their counts."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -493,7 +480,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except (OSError, ValueError) as error:
             # If a worker ends while the next one is starting, the shared pool breaks. Its files may even be closed, and
-            # their numbers used again.
+            # their numbers reused.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
@@ -510,7 +497,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def deaf_to_interrupts() -> Generator[None]:
-    """Make workers that are started inside the `with` block ignore Ctrl-C. This process ends the workers, without their
+    """Make workers that start inside the `with` block ignore Ctrl-C. This process ends them, so they print no
     tracebacks.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -534,7 +521,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """Yield the conversations of one file: one from each part in turn, until every part ends."""
+    """Yield the conversations of one file, taking one from each part in turn until all parts end."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

@@ -1,7 +1,7 @@
 """Reads the findings of one audit from its folder. Every command, page and export uses `Store`.
 
 An audit writes `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote only tables, these files are
-created from the tables on demand.
+created from them on demand.
 """
 
 import json
@@ -39,23 +39,21 @@ _EMPTY: JsonRecord = {
     "other_documents": (),
     "not_in_world": (),
 }
-"""The keys that summaries written by earlier versions do not contain."""
+"""The keys that summaries of earlier versions lack."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
-"""The number of ids that are listed if the given id is ambiguous."""
+"""How many ids are listed if the given id is ambiguous."""
 
 
 class _Id(Struct):
-    """The part of a call or a broken rule that `find` needs."""
-
     trajectory: str
     step: int
     finding: str = ""
 
 
 class LogPlace(Struct):
-    """The part of a conversation that is needed to find it in the logs, without its events."""
+    """What is needed to find a conversation in the logs."""
 
     trajectory: str
     file: str = ""
@@ -69,7 +67,7 @@ _ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
-    """The files of one audit. Raises `UsageError` if the folder contains no audit."""
+    """The files of one audit. Raises UsageError if the folder contains none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -94,16 +92,16 @@ class Store:
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion of the audit. Older audits do not record it."""
+        """The criterion of the audit, which older audits do not record."""
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     def document(self, name: str) -> JsonRecord:
-        """Return a whole JSON file as a record. Empty if the file does not exist."""
+        """Read a whole JSON file as a record. The record is empty if there is no such file."""
         file = self.path / name
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
     def file(self, name: str) -> Path:
-        """Return a file of lines. If the audit wrote only tables, the file is converted from the tables."""
+        """Return a file of lines. If the audit wrote only tables, create the file from them."""
         if self.has_lines:
             return self.path / name
         if self._made is None:
@@ -116,21 +114,19 @@ class Store:
         return made
 
     def raw(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file as bytes. Yield nothing if the file does not exist."""
+        """Yield the lines of a file as bytes, or nothing if there is no such file."""
         file = self.file(name)
         if file.is_file():
             with file.open("rb") as lines:
                 yield from lines
 
     def places(self, name: str) -> Iterator[tuple[int, JsonRecord]]:
-        """Yield the records of a file of lines, each with its offset."""
         file, place = self.file(name), 0
         for line in self.raw(name):
             yield place, read_record(line, file)
             place += len(line)
 
     def at(self, name: str, places: Iterator[int]) -> Iterator[JsonRecord]:
-        """Yield the records at these offsets, in the given order."""
         file = self.file(name)
         if not file.is_file():
             return
@@ -140,9 +136,7 @@ class Store:
                 yield read_record(lines.readline(), file)
 
     def findings(self, criterion: Criterion | None = None) -> Iterator[Finding]:
-        """Yield every finding in the order of the lines: first flagged calls, including refused ones, then broken
-        rules.
-        """
+        """Yield every finding in the order of the lines: flagged calls, including refused ones, then broken rules."""
         criterion = criterion or self.criterion
         if not self.has_lines:
             from bylaw.audit.batch.tables import table_findings
@@ -150,7 +144,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Most calls are not flagged. Only flagged calls have an id, regardless of the criterion that flags them.
+            # Most calls are not flagged. Only flagged calls have an id, whichever criterion flags them.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:
@@ -158,11 +152,10 @@ class Store:
         yield from self.broken_rules()
 
     def call(self, line: bytes) -> CallRow:
-        """Decode one line of `calls.jsonl`."""
         return _decoded(_calls, line, self.path)
 
     def inconclusive(self) -> Iterator[Finding]:
-        """Yield the undecided calls with their undecided policies. These calls are not findings."""
+        """Yield the undecided calls, which are not findings, with their undecided policies."""
         criterion = self.criterion
         needle = f'"{criterion}":"inconclusive"'.encode()
         for line in self.raw(CALLS):
@@ -177,14 +170,14 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """For each conversation with findings, return the place of the conversation in the logs."""
+        """Return where each conversation with findings is in the logs."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
-        """Return the conversation with this id, or the conversation and the step of the finding with this id. A prefix
-        of the id is enough.
+        """Return the conversation with this id, or the conversation and the step of the finding with this id. A unique
+        prefix is enough.
 
-        Raises `UsageError` if no id matches, or if several ids match.
+        Raises UsageError if no id or several ids match.
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}
@@ -208,26 +201,24 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return the judged calls of a conversation by step, and the other steps at which a rule was broken."""
+        """Return the judged calls of a conversation by step, and the other steps where a rule was broken."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
             step: int = rule["step"]
-            # A call that exceeds a limit is known only after the lines of all calls have been written.
+            # A call that exceeds a limit is known only after all calls have been written.
             if step not in calls or "limit" in rule:
                 line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
                 line["rules"].append(rule)
         return dict(sorted(found.items()))
 
     def events(self, trajectory: str) -> list[JsonRecord]:
-        """Return the events of a conversation with findings. Empty for a conversation without findings."""
+        """Return the events of a conversation. They are empty if it has no findings."""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """If the id of a conversation is not unique, return the place of the conversation in the logs. Otherwise return
-        an empty string.
-        """
+        """If several conversations have this id, return this one's place in the logs, otherwise an empty string."""
         if not _REPEATED.search(trajectory):
             return ""
         kept = next(self._of(CONVERSATIONS, trajectory), None)

@@ -1,4 +1,4 @@
-"""`summary.json` and `policies.json`: the results of an audit, and notes on its inputs. They are the same in all
+"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. They are the same in all
 outputs.
 """
 
@@ -30,7 +30,7 @@ LIMITED = 20
 def summarise(
     shelf: Shelf, counts: Counts, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
-    """Return the summary record. If a figure appears only once, it is computed under the audit's criterion."""
+    """Return the summary record. A figure that appears only once uses the audit's criterion."""
     names = request.names()
     packs, counts = shelf.packs, counts.with_limits(shelf.packs)
     numbers = counts.numbers
@@ -104,7 +104,7 @@ def _variants(packs: Sequence[Pack]) -> list[dict[str, str]]:
 
 
 def _period(counts: Counts) -> dict[str, str] | None:
-    """Return the period of the conversations in UTC; None if the logs have no times."""
+    """Return the period of the conversations in UTC, or None if the logs have no times."""
     try:
         times = [datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds") for time in counts.times]
     except (ValueError, OverflowError, OSError):
@@ -117,7 +117,7 @@ def _verdicts(counts: Counts, *prefix: str) -> dict[Verdict, int]:
 
 
 def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return the counts in every output, as docs/reference/audit-output.md defines them."""
+    """Return the counts that appear in every output, as docs/reference/audit-output.md defines them."""
     numbers = counts.numbers.items()
 
     def calls(done: str) -> dict[str, int]:
@@ -139,7 +139,7 @@ def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
-    """Return the rates of one agent. The rates by severity are given under one criterion."""
+    """Return the rates of an agent. Rates by severity use one criterion."""
 
     def count(*key: str) -> int:
         return counts.numbers["agent", agent, *key]
@@ -180,9 +180,7 @@ def _by_tool(counts: Counts) -> dict[str, Any]:
 
 
 def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
-    """Return, for each policy, the number of calls that it applied to, the number that it could have denied, and its
-    verdicts.
-    """
+    """For each policy, return how many calls it applied to, how many it could have denied, and its verdicts."""
     found: Counter[tuple[str, ...]] = Counter()
     for key, count in counts.numbers.items():
         if key[0] == "policy":
@@ -200,8 +198,8 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return, for each look-up, the near-miss and uninformed calls that lacked it. They are listed by agent and tool,
-    under one criterion.
+    """For each look-up, return the near-miss and uninformed calls that lacked it under one criterion, by agent and
+    tool.
     """
     return {
         name: {
@@ -213,7 +211,7 @@ def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_rule(counts: Counts) -> dict[str, Any]:
-    """Return for each rule how often it was broken, in how many conversations, and by which agents."""
+    """For each rule, return how often it was broken, in how many conversations, and by which agents."""
     return {
         name: {
             "severity": next(iter(counts.under("rule", name, "severity")), "medium"),
@@ -226,7 +224,7 @@ def _by_rule(counts: Counts) -> dict[str, Any]:
 
 
 def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return the undecided executed calls and, for each rule, their number, conversations and reasons."""
+    """Return the undecided executed calls, and the number, conversations and reasons for each rule."""
     rules = {
         name: {
             "calls": counts.numbers["open", name, "calls"],
@@ -239,9 +237,7 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """Return, for each limit across conversations, the number of calls that exceeded it and the number of undecided
-    calls.
-    """
+    """For each limit across conversations, return how many calls exceeded it and how many are undecided."""
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):
@@ -273,7 +269,7 @@ def _changed(counts: Counts) -> list[dict[str, Any]]:
 
 
 def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
-    """Return the policies that flag something in this audit but that a shield does not enforce."""
+    """Return the policies that flag something in this audit but that a shield would not enforce."""
     checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
     flagged = {key[1] for key in counts.numbers if key[0] == "policy" and FLAGGED & {*key[2:4]}}
     broken = {name for name in counts.names("rule") if counts.numbers["rule", name, "broken"]}
@@ -283,8 +279,8 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     """Return `policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
 
-    For a pack with variants, the variants that judged conversations are listed. A policy that variants share cites the
-    document of each variant.
+    If a pack has variants, only those that judged conversations are listed. A policy that variants share cites the
+    document of each.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
@@ -308,7 +304,7 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
 
 
 def _citation(cited: Citation) -> dict[str, Any]:
-    """Return a cited sentence with its location, and with other locations that have the same meaning."""
+    """Return a cited sentence with its location and with other places that say the same."""
 
     def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
         return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
@@ -318,22 +314,23 @@ def _citation(cited: Citation) -> dict[str, Any]:
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
-    """Return the packs that judged conversations. If there were no conversations, return all packs."""
+    """Return the packs that judged conversations, or all packs if there were no conversations."""
     return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
-    """Return the meaning of a policy's predicates, by their names in findings."""
+    """Return what a policy's predicates mean, by their names in findings."""
     names = [name for rule in pack.book.rules if rule.policy == policy for name in pack.ready_rules.names[rule.name]]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
 
 
 _MOST = 8
-"""The maximum number of names in a note."""
 
 
 def limits(summary: JsonRecord) -> Iterator[str]:
-    """Yield everything that limits what an audit shows: its sources of truth, the notes, and what it did not read."""
+    """Yield everything that limits what an audit can show: its sources of truth, its notes, and what it did
+    not read.
+    """
     if summary["world"] == "snapshot":
         yield "Ground truth: the database, replayed after each write."
     if worlds := summary["worlds"]:
@@ -353,7 +350,7 @@ def _listed(names: list[str]) -> str:
 
 
 def notes(summary: JsonRecord) -> list[str]:
-    """Return notes on the inputs of an audit. Each note states what to do."""
+    """Return notes on the inputs of an audit. Each note says what to do."""
     told: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:
@@ -460,7 +457,7 @@ def _settling(summary: JsonRecord) -> list[str]:
 
 
 def _lacking(lookup: JsonRecord) -> str:
-    """Return how many results of a look-up were usable, and how to fix the other results."""
+    """Say how many results of a look-up were usable, and how to fix the others."""
     counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
     shown = f", {lookup['shown']:,} used by the pack" if lookup["shown"] is not None else ""
     return f"{lookup['tool']}: {lookup['results']:,} results, {counts}{shown}. {'; '.join(lookup['cures'])}."

@@ -18,7 +18,7 @@ _KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """Raised if a file of waivers contains errors. `faults` lists the errors with their places."""
+    """A file of waivers is invalid. `faults` lists the errors with their places."""
 
     code = "BY601"
 
@@ -28,7 +28,7 @@ class WaiverError(BylawError):
 
 
 class Waiver(Struct, frozen=True):
-    """A waiver of one finding, or of the findings of a policy in some calls."""
+    """A waiver of one finding, or of a policy's findings in some calls."""
 
     place: str
     owner: str
@@ -36,7 +36,7 @@ class Waiver(Struct, frozen=True):
     expires: date
     finding: str = ""
     verdicts: tuple[tuple[str, str], ...] = ()
-    """With `finding`: the policies and verdicts that the waiver covers. A worse verdict or another policy is not
+    """With `finding`: the policies and verdicts that the waiver covers. Worse verdicts and other policies are not
     waived.
     """
     policy: str = ""
@@ -45,7 +45,6 @@ class Waiver(Struct, frozen=True):
     trajectory: str = "*"
 
     def covers(self, finding: Finding, charge: Charge) -> bool:
-        """Whether the waiver covers one policy of the finding."""
         if self.finding:
             return finding.id == self.finding and not is_worse(charge, dict(self.verdicts))
         return (
@@ -60,20 +59,20 @@ class Waiver(Struct, frozen=True):
 
 
 class Waivers:
-    """The waivers that are in force on a certain day. Expired waivers are listed separately and have no effect."""
+    """The waivers in force on a certain day. Expired waivers are listed separately and have no effect."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every, self._today = tuple(waivers), today
         self.expired = tuple(waiver for waiver in every if waiver.expires < today)
         self.in_force = tuple(waiver for waiver in every if waiver.expires >= today)
         self._named: dict[str, list[Waiver]] = {}
-        """Waivers by the finding or the policy that they name."""
+        """Waivers by the finding or policy that they name."""
         for waiver in self.in_force:
             self._named.setdefault(waiver.finding or waiver.policy, []).append(waiver)
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """Return the waivers that cover all policies of a finding; empty if a policy is not covered."""
+        """Return the waivers that together cover all policies of a finding, or nothing if any policy is not covered."""
         covering: list[Waiver] = []
         for charge in finding.charges:
             named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))
@@ -86,19 +85,16 @@ class Waivers:
 
     @property
     def unused(self) -> tuple[Waiver, ...]:
-        """The waivers in force that match no finding."""
         return tuple(waiver for waiver in self.in_force if waiver not in self._used)
 
     def without_words(self, pseudonym: Callable[[str], str]) -> "Waivers":
-        """Return the waivers in the form used in a redacted audit: without reasons, and with pseudonyms for the
-        owners.
-        """
+        """Return the waivers as a redacted audit shows them: without reasons, and with pseudonyms for owners."""
         every = (replace(each, owner=pseudonym(each.owner), reason="") for each in (*self.in_force, *self.expired))
         return Waivers(every, today=self._today)
 
 
 def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
-    """Return the waivers in a file. Raises WaiverError, which lists every error in the file."""
+    """Read the waivers in a file. Raises WaiverError, which lists every error in the file."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     source = read_yaml_file(path, file=str(path))

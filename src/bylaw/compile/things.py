@@ -174,7 +174,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
         known = [*listed, *sorted(word for word in words if word is not None)]
         body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
         if None in words:
-            # A missing amount, date or text can be null. In an enumeration, nobody knows which value null stands for.
+            # A missing amount, date or text can be null. In an enumeration, the meaning of null is unknown.
             kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
             wide: Any = {**body, "type": kind_of} if body else kind_of
         else:
@@ -465,7 +465,7 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # Nobody reads these files, and pretty-printing would take most of a compile's time.
+        # These files are never shown, and pretty-printing would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }

@@ -40,7 +40,7 @@ from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
-"""The compiler's own files: copies and notes that nobody should edit."""
+"""The compiler's own files: copies and notes that are not meant to be edited."""
 
 
 def digest(text: str) -> str:
@@ -50,7 +50,7 @@ def digest(text: str) -> str:
 
 
 def is_copy(path: str) -> bool:
-    """Whether a file belongs to the compiler: a copy of a document, or a note that nobody should edit."""
+    """Whether a file belongs to the compiler: a copy of a document, or a note that is not meant to be edited."""
     return path in _RECORDS or path.startswith(f"{FOLDER}/")
 
 

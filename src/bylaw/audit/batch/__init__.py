@@ -1,1 +1,3 @@
-"""Audits of millions of conversations: shards, engines that judge them, typed tables. Start at `run`."""
+"""Audits millions of conversations in shards. Engines judge the shards, and the results are typed tables. Start at
+`run`.
+"""

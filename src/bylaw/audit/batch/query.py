@@ -1,4 +1,4 @@
-"""SQL over an audit's tables with DuckDB: convenient views and built-in queries."""
+"""Runs SQL over an audit's tables with DuckDB, with convenient views and built-in queries."""
 
 import importlib
 import json
@@ -15,31 +15,29 @@ from bylaw.errors import UsageError
 
 _QUERIES = Path(__file__).with_name("queries")
 _PLACES = {"strict": 3, "determined": 4}
-"""The position of a verdict in a member of `policies_json`, from 1."""
+"""Where `policies_json` holds the verdict of each criterion. Positions start at 1."""
 _VERDICTS = "('near_miss', 'uninformed')"
 
 
 class ReadyQuery(Struct, frozen=True):
-    """A built-in query."""
-
     name: str
     about: str
     text: str
 
     @property
     def needs_base(self) -> bool:
-        """Whether the query makes a comparison with an earlier audit."""
+        """Whether the query compares the audit with an earlier one."""
         return "base." in self.text
 
 
 def ready_queries() -> dict[str, ReadyQuery]:
-    """Return every built-in query by name. Its first line describes it."""
+    """Return all built-in queries by name. The first line of a query describes it."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
     return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
 
 
 class Tables:
-    """The tables of an audit, and of an earlier audit for comparison, open for queries."""
+    """The tables of an audit, opened for queries. An earlier audit can be opened with it for comparison."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()
@@ -50,7 +48,7 @@ class Tables:
         self._add(out, "")
 
     def query(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return column names and rows."""
+        """Run a query and return column names and rows."""
         try:
             found = self._database.execute(text)
             return [column[0] for column in found.description or ()], found.fetchall() if found.description else []
@@ -84,7 +82,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: the columns of the table, and short names for the columns of the audit's criterion.
+    """Return the columns of a view: those of the table, and short names for those of the audit's criterion.
 
     Columns that an earlier version of Bylaw did not write are null.
     """

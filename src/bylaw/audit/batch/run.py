@@ -1,7 +1,8 @@
-"""An audit in shards: split the logs, let an engine judge the parts, and combine them. Start at `audit_in_shards`.
+"""Runs an audit in shards: splits the logs, lets an engine judge the parts, and combines them. Start at
+`audit_in_shards`.
 
-Running the same command again resumes a run that was killed and reuses the existing parts. An engine runs the workers,
-either as local processes or with Ray.
+If a run was killed, running the same command again resumes it and reuses the existing parts. An engine runs the workers
+as local processes or with Ray.
 """
 
 import hashlib
@@ -44,15 +45,15 @@ from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
 
 TRIES = 3
-"""The number of times that a shard is tried before it is set aside."""
+"""How many times a shard is tried before it is set aside."""
 _STARTS = 3
-"""The number of workers that may be lost in a row while they start."""
+"""How many workers in succession may die during start-up."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
-"""Errors that would affect every other shard too."""
+"""Errors that would affect every other shard as well."""
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a shard: the number of conversations, or the reason why the shard was set aside."""
+    """The result of a shard: the number of conversations, or why the shard was set aside."""
 
     shard: Shard
     conversations: int = 0
@@ -60,19 +61,19 @@ class Outcome(Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs `Judge.judge` on every shard. If the worker of a shard is lost, the shard is tried again."""
+    """Runs `Judge.judge` on every shard. If the worker of a shard dies, the shard is tried again."""
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
-        """Judge the shards, in any order."""
+        """Judge the shards in any order."""
         ...
 
 
 class Lost(Exception):
-    """Raised if a worker has ended. The message states how it ended."""
+    """A worker has ended. The message says how."""
 
 
 class LocalEngine:
-    """Worker processes on this machine, one for each job. A lost worker is replaced."""
+    """Worker processes on this machine. A worker that dies is replaced."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -81,11 +82,11 @@ class LocalEngine:
         return _Process(job)
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
-        """Judge the shards, each with the next free worker."""
+        """Judge the shards, giving each to the next free worker."""
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """For each busy worker, by its pending answer: the worker and its shard, or None while it loads the pack."""
+        """Busy workers by pending answer. A worker that is still loading the pack has no shard."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -129,7 +130,7 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """The answer of a worker: the number of conversations judged, or an error. A final error affects every shard."""
+    """A worker's answer: the number of conversations judged, or an error. A final error would affect every shard."""
 
     conversations: int = 0
     why: str = ""
@@ -137,7 +138,7 @@ class Answer(Struct, frozen=True):
 
 
 class RayWorker:
-    """Judges shards in a worker that has loaded the pack and the world once."""
+    """Judges shards in a worker that loads the pack and the world only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -163,8 +164,8 @@ class RayWorker:
 
 
 class _Process:
-    """A pool of one process. If a worker of a larger pool is lost, the whole pool breaks, and it is unknown which shard
-    the worker had.
+    """A pool with a single process. If a larger pool lost a worker, the whole pool would break, and nobody would know
+    which shard the worker had.
     """
 
     def __init__(self, job: Job) -> None:
@@ -225,7 +226,7 @@ def _judge(shard: Shard) -> Answer:
 
 
 class RayEngine(LocalEngine):
-    """Actors of a Ray cluster. Requires the extra `ray`."""
+    """Actors in a Ray cluster. Requires the extra `ray`."""
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
         super().__init__(jobs)
@@ -236,7 +237,7 @@ class RayEngine(LocalEngine):
         return _Actor(self._ray, job)
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
-        """Judge the shards, each with the next free actor."""
+        """Judge the shards, giving each to the next free actor."""
         self._ray = ray = _ray(is_remote=self._address is not None)
         if ray.is_initialized():
             yield from super().run(job, shards)
@@ -284,8 +285,7 @@ class _Actor:
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
         # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. But these workers
-        # run on the driver's machine and need the driver's environment. Ray reads this variable once, when it is
-        # imported.
+        # run on the driver's machine and need the driver's environment. Ray reads this variable once, on import.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
@@ -294,25 +294,22 @@ def _ray(*, is_remote: bool) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    """Return an error on one line."""
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The output's folder for the parts of an unfinished run."""
+"""The subfolder of the output for the parts of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):
-    """The progress of a run."""
-
     conversations: int
-    """Conversations judged in this run."""
+    """The number of conversations judged in this run."""
     done: int
-    """Bytes of the logs that were judged by this run or by earlier runs."""
+    """How many bytes of the logs this run and earlier runs have judged."""
     own: int
-    """Bytes judged by this run."""
+    """How many bytes this run has judged."""
     total: int
 
 
@@ -325,7 +322,7 @@ def audit_in_shards(
     size: int = SIZE,
     progress: Callable[[Advance], None] | None = None,
 ) -> Report:
-    """Audit every conversation of the files and write tables or lines, `summary.json` and `policies.json`."""
+    """Audit every conversation in the files. Write tables or lines, `summary.json` and `policies.json`."""
     arrow()
     if request.answers is not None:
         raise UsageError("only a single process can ask a model", hint="remove --llm, or --format parquet")
@@ -344,7 +341,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Resume the run in this folder. If its pack, world, code or options differ, start again."""
+    """Resume the run in this folder. If its pack, world, code or options differ, start over."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -362,8 +359,8 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Return a digest of the settings that must be equal in all parts that are combined. The key of a shard identifies
-    its log.
+    """Return a digest of the settings that all combined parts must share. The log is identified by the key of the
+    shard.
     """
     request = job.request
     held = [request.world, request.document, request.tasks]
@@ -386,14 +383,14 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """Return the digest of the running code. It is computed only once, because code that is edited later does not
-    run.
+    """Return the digest of the running code. It is computed once, because later edits of the code do not affect this
+    process.
     """
     return code_digest(Path(bylaw.__file__).parent)
 
 
 def code_digest(package: Path) -> str:
-    """Return the digest of a package's code. Two checkouts of the same version may contain different code."""
+    """Return a digest of a package's code. Two checkouts of the same version may differ."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
@@ -404,7 +401,7 @@ def code_digest(package: Path) -> str:
 def judged(
     job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
 ) -> tuple[list[Shard], dict[str, str]]:
-    """Return all shards in order, and the reasons why some shards were set aside."""
+    """Return all shards in order, and the reason for each shard that was set aside."""
     request = job.request
     names = request.names()
     sources = [request.source(file) for file in request.files]
@@ -440,8 +437,8 @@ def judged(
 def read_parts(
     job: Job, shards: list[Shard], aside: dict[str, str]
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
-    """Yield each shard with the entry of its part, or None, and the errors in its logs. The worker redacts errors about
-    skipped records.
+    """Yield each shard with the entry of its part, if any, and the errors in its logs. The worker has redacted the
+    errors about skipped records.
     """
     pseudonyms = job.request.pseudonyms
     for shard in shards:

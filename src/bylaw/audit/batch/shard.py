@@ -1,9 +1,8 @@
-"""Shards: files, or parts of files with whole conversations, and the part of the output that results from judging one
-shard.
+"""Shards are files, or parts of files that consist of whole conversations. Each shard has its own part of the output.
 
-The cuts depend only on a file's bytes and the requested size, so that a resumed run finds the same shards. A file that
-cannot be cut safely is one shard. A shard's part consists of files of rows and an entry that completes them. Either all
-of these files exist, or none of them does.
+The cuts depend only on the bytes of a file and the requested size, so a resumed run finds the same shards. A file that
+cannot be cut safely is a single shard. The part of a shard consists of files of rows and an entry that completes them.
+Either all of these files exist, or none does.
 """
 
 import hashlib
@@ -33,27 +32,26 @@ from bylaw.trace.source import CHUNK, LogFile, Source, Span, stamp_of
 SIZE = 16 << 20
 """The default size of a shard in bytes."""
 CUT = frozenset(("openai", "tau1"))
-"""Formats with one independent conversation per record."""
+"""Formats in which each record is an independent conversation."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
 
 
 class Shard(Struct, frozen=True):
-    """A file or a part of a file, with the key of its result."""
+    """A file or part of a file, and the key of its result."""
 
     number: int
-    """The position among all shards."""
+    """The position of the shard among all shards."""
     file: int
-    """The index of the file."""
     key: str
-    """The key, which depends only on the file and the part."""
+    """A key that depends only on the file and the part."""
     size: int
     """The size in bytes, for the progress bar."""
     look: Look | None = None
     span: Span | None = None
-    """The part; None for a whole file."""
+    """The part of the file, or None for the whole file."""
 
     def place(self, file: LogFile) -> str:
-        """Return the location of the shard, for use in messages."""
+        """Describe the location of the shard for use in messages."""
         if self.span is None:
             return str(file)
         unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
@@ -61,7 +59,7 @@ class Shard(Struct, frozen=True):
 
 
 def cut(sources: Sequence[Source], size: int, names: Sequence[str]) -> Iterator[Shard]:
-    """Yield the shards of all files in order. `names` contains the names of the files in the output."""
+    """Yield the shards of all files in order. `names` holds each file's name in the output."""
     number = 0
     for place, source in enumerate(sources):
         stamp = (*stamp_of(source.path), names[place])
@@ -112,7 +110,7 @@ def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span
 
 
 def _lines(source: Source, size: int) -> Iterator[Span]:
-    """Yield spans of whole lines. Each span has at least `size` bytes."""
+    """Yield spans of whole lines. Every span has at least `size` bytes."""
     start, line, index = 0, 1, 0
     with source.open() as stream:
         end = stream.seek(0, 2)
@@ -121,7 +119,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             yield Span(start, stop, line, index)
             if stop == end:
                 return
-            # Count like the reader: a blank line is not a record, and a line may contain several records.
+            # Count as the reader does: blank lines are not records, and one line may contain several records.
             lines, records = count_records(replace(source, span=Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
 
@@ -136,7 +134,7 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Return spans of whole members of a JSON list. None if the file is not a valid list and must be read as a
+    """Return spans of whole members of a JSON list. Return None if the file is not a valid list and must be read as a
     whole.
     """
     found: list[Span] = []
@@ -158,9 +156,7 @@ def _members(source: Source, size: int) -> list[Span] | None:
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of every member of a list. Yield `(-1, -1)` for content that a valid list cannot
-    contain.
-    """
+    """Yield the start and end of each member of a list. Yield `(-1, -1)` for bytes that a valid list cannot contain."""
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
@@ -195,7 +191,7 @@ def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
                 yield -1, -1
                 return
             free = token.end()
-        # Bytes inside a member that are outside strings and brackets are not needed.
+        # Inside a member, only strings and brackets matter.
         tail = data.find(b'"', free)
         kept = free if depth < 2 else tail if tail >= 0 else len(data)
         base, rest = base + kept, data[kept:]
@@ -208,29 +204,28 @@ def _is_space(data: bytes, *, is_start: bool) -> bool:
 
 
 HELD = 2000
-"""The number of conversations in memory before their rows are written. This limits the memory of a worker."""
+"""The number of conversations held before their rows are written. It limits a worker's memory."""
 ENTRY = "entry.json"
 COUNTS = "counts"
 EXAMINED = "examined.pickle"
-"""The conversations for files of lines. The driver writes these files in the same way as an audit without shards."""
+"""Conversations to be written to files of lines. The driver writes these files just as an audit without shards does."""
 
 
 class Job(Struct, frozen=True):
-    """The input of every worker."""
+    """What every worker is given."""
 
     request: Request
     parts: Path
-    """The folder for the parts."""
+    """The folder that holds all parts."""
     has_lines: bool = False
-    """Whether files of lines are also written."""
+    """Whether files of lines are written too."""
 
     def part(self, shard: Shard) -> Path:
-        """Return the folder of a shard's part."""
         return self.parts / shard.key
 
 
 class Judge:
-    """Judges one shard after another. The pack and the world are loaded once."""
+    """Judges one shard after another. It loads the pack and the world only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -241,7 +236,7 @@ class Judge:
     def judge(self, shard: Shard) -> int:
         """Judge a shard, write its part, and return the number of conversations.
 
-        A failure before the last rename leaves nothing that a later run could mistake for a part.
+        If it fails before the last rename, it leaves nothing that a later run could mistake for a part.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -252,8 +247,7 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker, perhaps of a driver that was killed, has already written the part. Its part is
-                # identical.
+                # Another worker, perhaps of a driver that was killed, has already written an identical part.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -265,7 +259,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts of the shard. For nightly runs, the examiner counts each conversation separately."""
+        """The counts of the whole shard. In a nightly run, the examiner counts each conversation separately."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0
@@ -300,8 +294,8 @@ class Judge:
                 if len(rows) >= HELD:
                     write()
             if request.adds:
-                # Counts that belong to no conversation, such as errors in Bylaw's own code, are added to the last
-                # conversation.
+                # Some counts, such as errors in Bylaw's own code, belong to no conversation. They are added to the last
+                # one.
                 counted.append((max(count - 1, 0), examiner.counts.record()))
                 whole.add(counted[-1][1])
             write()
@@ -317,7 +311,6 @@ class Judge:
 
 
 def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
-    """Return counts of conversations as an Arrow table."""
     pa = arrow()
     rows = [
         {
@@ -339,7 +332,7 @@ def counts_schema() -> Any:
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
-    """Return the entry of a part; None if the part is not complete."""
+    """Return the entry of a part, or None if the part is incomplete."""
     try:
         return json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError):

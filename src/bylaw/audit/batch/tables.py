@@ -1,6 +1,6 @@
-"""The Parquet tables of an audit: their columns, how they are written and read, and how nightly runs change them.
+"""The Parquet tables of an audit: their columns, how to read and write them, and how nightly runs change them.
 
-docs/reference/tables.md describes the columns. The part of a shard has the same tables, with one additional column.
+docs/reference/tables.md describes the columns. The part of a shard has the same tables with one more column.
 """
 
 import heapq
@@ -43,11 +43,9 @@ from bylaw.trace import Identities
 from bylaw.trace.recorded_value import utc
 
 PARTITIONED = ("day",)
-"""The columns by which a table is split into folders. Splitting by agent as well would create thousands of small
-files.
-"""
+"""The columns whose values split a table into folders. Splitting by agent too would create thousands of small files."""
 KEY = "_key"
-"""A column that only parts have. It contains the key of a finding's id, in case the conversation is renamed."""
+"""A column that only parts have. It holds the key of a finding's id, in case the conversation is renamed."""
 BATCH = 1 << 14
 """The number of rows read at a time."""
 GROUP = 1 << 16
@@ -57,7 +55,9 @@ FILE = 1 << 22
 OPEN = 200
 """The maximum number of open files."""
 MERGED = 512
-"""The number of rows in memory per file while files are merged into lines. Many files are open at the same time."""
+"""The number of rows per file held in memory while files are merged into lines. Many files are open at the
+same time.
+"""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -103,18 +103,17 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
     | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
 }
-"""The columns of each table in order, with their kinds."""
+"""The columns of each table, in order, with their kinds."""
 _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
 }
-"""The members of each entry in a list of policies."""
+"""The fields of each entry in a list of policies."""
 _UNIQUE = ("conversation", "ordinal", "position", "finding", "record")
-"""Columns whose values rarely repeat. With a dictionary, the files of these columns would be twice as large."""
+"""Columns whose values rarely repeat. A dictionary would double the size of their files."""
 
 
 def _leaves(column: str, kind: str) -> list[str]:
-    """Return the paths of a column in a Parquet file."""
     if kind in _NESTED:
         return [f"{column}.list.element.{member}" for member in _NESTED[kind]]
     return [f"{column}.list.element" if kind in ("texts", "words") else column]
@@ -130,11 +129,10 @@ _CODED = sorted(
     }
 )
 WRITTEN: Final[JsonRecord] = {"compression": "zstd", "use_dictionary": [*_CODED, "counts"]}
-"""How Parquet files are written."""
 
 
 def arrow(part: str = "") -> Any:
-    """Return pyarrow or one of its modules. Raises `UsageError` if it is not installed."""
+    """Return pyarrow or one of its modules. Raises UsageError if it is not installed."""
     name = f"pyarrow.{part}" if part else "pyarrow"
     try:
         return sys.modules.get(name) or importlib.import_module(name)
@@ -143,17 +141,17 @@ def arrow(part: str = "") -> Any:
 
 
 def arrow_schema(table: str, *, in_part: bool = False) -> Any:
-    """Return a table's columns as Arrow types."""
+    """Return the Arrow schema of a table."""
     pa = arrow()
     columns = TABLES[table] | ({KEY: "text"} if in_part and "finding" in TABLES[table] else {})
     return pa.schema([(name, _arrow_type(kind)) for name, kind in columns.items()])
 
 
 def _arrow_type(kind: str) -> Any:
-    """Return the Arrow type of a kind of column. Words, which are few and frequent, are dictionary-coded.
+    """Return the Arrow type of a kind of column. Words are dictionary-coded, because the same few occur often.
 
-    Inside lists, words are strings to Arrow and are coded only by Parquet, because pyarrow cannot read a file whose row
-    groups have different dictionaries inside lists.
+    Inside lists, Arrow sees plain strings and only Parquet codes them. pyarrow cannot read a file whose row groups have
+    different dictionaries inside lists.
     """
     pa = arrow()
     match kind:
@@ -182,29 +180,28 @@ _rules = msgspec.json.Decoder(RuleRow)
 
 
 class Rows:
-    """The rows of conversations, collected until they are written.
+    """Collects the rows of conversations until they are written.
 
-    The rows are created from the lines of `calls.jsonl`, so they hide the same values as these lines.
+    The rows come from the lines of `calls.jsonl`, so they hide the same values.
     """
 
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
-        """Severities by policy. The row of a broken rule does not contain the severity."""
+        """Severities by policy. The row of a broken rule has none."""
         self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
 
     def __len__(self) -> int:
-        """Return the number of conversations that are held in memory."""
         return len(self._rows["conversations"])
 
     def take(self, *, in_part: bool = True) -> Iterator[tuple[str, Any]]:
-        """Return the non-empty tables as Arrow tables, and clear them."""
+        """Yield the non-empty tables as Arrow tables, and clear them."""
         for name, rows in self._rows.items():
             if rows:
                 yield name, arrow().Table.from_pylist(rows, schema=arrow_schema(name, in_part=in_part))
                 self._rows[name] = []
 
     def add(self, part: Examined, ordinal: int) -> None:
-        """Add one conversation with its name in the log."""
+        """Add one conversation under its name in the log."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -271,7 +268,7 @@ class Rows:
 
 
 def _settled(call: CallRow) -> JsonRecord:
-    """Return who settled what code left undecided, and the reason. A reviewer takes precedence over a model."""
+    """Return who settled an undecided call, and why. A reviewer takes precedence over a model."""
     answers = [each for each in call.answered or () if each["value"] is not None and each["by"] != "host"]
     last = max(answers, key=lambda each: each["by"] == "person", default=None)
     return {"settled_by": last["by"], "settled_because": last.get("because")} if last is not None else {}
@@ -287,18 +284,17 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 class PlacedPart(Struct, frozen=True):
-    """The part of a shard, with the position of the part in the whole."""
+    """The part of a shard and its position in the whole."""
 
     folder: Path
     first: int
-    """The number of conversations before the part."""
+    """The number of conversations in earlier parts."""
     renamed: dict[int, str] = {}
-    """New names of conversations, by position in the part. A conversation gets a new name if an earlier one has the
-    same name.
+    """The new names of conversations, by position in the part. A conversation is renamed if an earlier one has the same
+    name.
     """
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield the rows of a table in the part."""
         path = self.folder / f"{table}.parquet"
         if path.is_file():
             with arrow("parquet").ParquetFile(path) as file:
@@ -334,7 +330,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """Yield the parts in order. Every conversation has a unique name, as in an audit without shards."""
+    """Yield the parts in order, with unique names for conversations, as in an audit without shards."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -347,8 +343,8 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
 def write_table(
     table: str, parts: Sequence[PlacedPart], target: Path, *, name: str = "part", without: Any = None
 ) -> int:
-    """Write one table and return its number of rows. A table without rows is written as one empty file, so that the
-    table can be opened.
+    """Write one table and return the number of its rows. An empty table is written as one empty file, so that it can be
+    opened.
 
     File names begin with `name`. Rows whose ordinal is in the Arrow array `without` are left out.
     """
@@ -372,7 +368,7 @@ def write_table(
 
 
 def between(ordinals: Any, first: int, end: int) -> Any:
-    """Return the ordinals from `first` to `end - 1` in a sorted Arrow array, without copying them."""
+    """Return the ordinals from `first` to `end - 1` in a sorted Arrow array, without copying."""
 
     def place(wanted: int) -> int:
         return bisect_left(range(len(ordinals)), wanted, key=lambda at: ordinals[at].as_py())
@@ -382,12 +378,12 @@ def between(ordinals: Any, first: int, end: int) -> Any:
 
 
 def leave_out(rows: Any, ordinals: Any) -> Any:
-    """Drop the rows with the given ordinals, which are a sorted Arrow array."""
+    """Drop the rows with these ordinals, given as a sorted Arrow array."""
     pc = arrow("compute")
     if not rows.num_rows or not len(ordinals):
         return rows
     held = pc.min_max(rows.column("ordinal")).as_py()
-    # Test only the ordinals that may occur here. Testing all ordinals for every batch would be slow.
+    # Test only the ordinals that may occur here. Testing all of them for every batch would be slow.
     gone = between(ordinals, held["min"], held["max"] + 1)
     if not len(gone):
         return rows
@@ -401,7 +397,7 @@ def leave_out(rows: Any, ordinals: Any) -> Any:
 
 
 def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str = "part") -> None:
-    """Write the files of a table. The rows are in the given order."""
+    """Write rows to the files of a table, in the given order."""
     pa, ds = arrow(), arrow("dataset")
     ds.write_dataset(
         pa.RecordBatchReader.from_batches(schema, rows),
@@ -429,7 +425,7 @@ def write_schema(folder: Path, criterion: str) -> None:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Yield every finding in the tables of an audit under one criterion, in no particular order."""
+    """Yield every finding in an audit's tables under one criterion, in no particular order."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -456,7 +452,7 @@ def write_lines_of(out: Path, target: Path) -> None:
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """Yield, for each line, the sort key (ordinal, file, row) and the parts of the line."""
+    """Yield the sort key (ordinal, file, row) of each line, and the parts of the line."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}
@@ -475,7 +471,7 @@ def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, i
 
 
 def _plain_line(row: JsonRecord) -> bytes:
-    """Return the line of a compliant call, which the tables store without its record."""
+    """Return the line of a compliant call. The tables store such a call without its record."""
     policies = [
         PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
         for id, severity, strict, determined in json.loads(row["policies_json"])
@@ -487,14 +483,15 @@ def _plain_line(row: JsonRecord) -> bytes:
 
 
 FILES = 8
-"""The number of files that may exist for one day. If there are more, the newest are combined into one."""
+"""How many files one day may have. Beyond that, the newest are combined."""
 _DAY = "day="
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array). If no row is left, write no file.
+    """Copy a Parquet file without the rows of these ordinals, given as a sorted Arrow array. If no row is left, write
+    nothing.
 
-    A file without such rows is hard-linked.
+    If nothing is dropped, the file is hard-linked.
     """
     parquet = arrow("parquet")
     metadata = parquet.read_metadata(source)
@@ -509,8 +506,8 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
         except OSError:
             shutil.copy2(source, target)
         return
-    # Lists of words stay coded from file to file, which saves a third of the time. Their type would be written as
-    # coded too, which pyarrow cannot read in lists, so the written file gets the schema of the source.
+    # Lists of words stay coded between files, which saves a third of the time. But their type would be written as coded
+    # too, and pyarrow cannot read that in lists. So the written file gets the schema of the source.
     names = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
     listed = [path for path in _CODED if ".list." in path and path in names]
     rows = 0
@@ -528,7 +525,7 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
 
 
 def is_before(folder: str, first: date) -> bool:
-    """Whether the folder of a day is before another day. Conversations that have no time have no day."""
+    """Whether a day's folder precedes another day. Conversations without a time have no day."""
     try:
         return date.fromisoformat(folder.removeprefix(_DAY)) < first
     except ValueError:
@@ -536,21 +533,21 @@ def is_before(folder: str, first: date) -> bool:
 
 
 def compact(folder: Path, *, name: str) -> None:
-    """Combine the newest files of a day into one, called `name`, if there are many.
+    """Combine a day's newest files into one, called `name`, if there are many.
 
-    A file remains if it has more rows than all newer files together. A row is therefore rewritten only a few times over
+    A file is kept if it has more rows than all newer files together. So each row is rewritten only a few times over
     many nights.
     """
     parquet = arrow("parquet")
     held = [(parquet.read_metadata(file), file) for file in folder.glob("*.parquet")]
     if len(held) <= FILES:
         return
-    # Later runs have larger ordinals, and the rows of every file are in the order of their ordinals.
+    # Later runs have larger ordinals, and each file is sorted by ordinal.
     held.sort(key=lambda each: _ordinals(each[0])[0])
     found: list[Path] = []
     rows, schema = 0, parquet.read_schema(held[-1][1])
     for metadata, file in reversed(held):
-        # A file from an earlier version of Bylaw, which has fewer columns, remains.
+        # A file from an earlier version of Bylaw is kept, because it has fewer columns.
         if (len(found) > 1 and metadata.num_rows > rows) or not parquet.read_schema(file).equals(schema):
             break
         found.insert(0, file)
@@ -581,7 +578,6 @@ def _copy_all(files: Sequence[Path], out: Any) -> None:
 
 
 def _ordinals(metadata: Any) -> tuple[int, int]:
-    """Return the first and the last ordinal in a file."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     columns = [group.column(place) for group in groups for place in range(group.num_columns)]
     told = [each.statistics for each in columns if each.path_in_schema == "ordinal"]

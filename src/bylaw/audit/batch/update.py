@@ -1,7 +1,7 @@
 """Nightly runs, which read only new or changed logs and add to an earlier output. Start at `update`.
 
-Conversations are identified by id. A later conversation replaces an earlier one with the same id. The state is stored
-in the folder of the tables, so that a single rename replaces both the state and the tables.
+Conversations are identified by id, and a later conversation replaces an earlier one with the same id. The state is kept
+in the folder of the tables, so that a single rename replaces both.
 """
 
 import hashlib
@@ -50,39 +50,37 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The size and mark of the file when it was read. None if a part was set aside, so that the file must be read
+    """The size and mark of the file when it was read. None means that a part was set aside and the file must be read
     again.
     """
     first: int
     end: int
-    """The end of the ordinals. The conversations of the log have the ordinals `first` to `end - 1`."""
+    """One more than the last ordinal. The log's conversations have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
-    """Unreadable records, each with its message, place and hint."""
+    """Unreadable records: message, place and hint of each."""
     over: list[str] = []
-    """The logs whose conversations were replaced by conversations of this log."""
+    """The logs whose conversations this log replaced."""
 
 
 class Night(Struct):
-    """A run that added conversations."""
-
     number: int
     date: str
     bylaw: str
     first: int
     end: int
-    """The end of the ordinals, which are `first` to `end - 1`."""
+    """One more than the last ordinal of the run."""
     conversations: int
-    """The number of conversations that have not been replaced since the run."""
+    """The number of conversations that later runs have not replaced."""
     counts: dict[str, Any]
     """The counts of these conversations."""
 
 
 class State(Struct):
-    """The state that the next run needs."""
+    """What the next run needs to know."""
 
     schema: str
     mark: str
-    """Identifies the pack and the options of all runs."""
+    """Identifies the pack and the options, which are the same in all runs."""
     pack: str
     files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
     nights: list[Night] = field(default_factory=list[Night])
@@ -94,14 +92,13 @@ class State(Struct):
 
     @property
     def conversations(self) -> int:
-        """The number of conversations in the tables."""
         return sum(night.conversations for night in self.nights)
 
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the logs to read again together with the changed ones, in order.
 
-        A log is read again if a changed log had replaced some of its conversations. Any other log that had replaced
-        some of them is read again too, because its conversations must remain the later ones.
+        If a changed log had replaced conversations of another log, that log is read again. So is any other log that had
+        replaced conversations of it, because those must remain the later ones.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -115,8 +112,8 @@ class State(Struct):
         return sorted(found, key=lambda name: self.files[name].first)
 
     def forget(self, earliest: date, given: Container[str]) -> None:
-        """Drop the runs before a day that have no remaining conversations. Also drop their logs, unless the logs are
-        still given.
+        """Drop runs before a day if none of their conversations remain. Also drop their logs, unless they are still
+        given.
         """
         empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
         for name, log in list(self.files.items()):
@@ -127,14 +124,14 @@ class State(Struct):
         self.nights = [night for night in self.nights if night not in empty]
 
     def begin_night(self, conversations: int, end: int, counts: dict[str, Any]) -> None:
-        """Add a run whose ordinals end at `end`."""
+        """Add a run whose ordinals end just before `end`."""
         number = self.nights[-1].number + 1 if self.nights else 1
         date = datetime.now(UTC).date().isoformat()
         self.nights.append(Night(number, date, __version__, self.next, end, conversations, counts))
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
-    """Return the state of an output, or a new state if the output has none."""
+    """Return the state of an output, or a new state if there is none."""
     mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
@@ -167,7 +164,7 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """Return a digest of the pack and of the options that apply to all rows. The world is left out, because it may
+    """Return a digest of the pack and of the options that apply to all rows. The world is left out because it may
     change every night.
     """
     record = [
@@ -181,9 +178,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace tables and state. If the process is killed, `recover` finds either the earlier or the later files
-    complete.
-    """
+    """Replace tables and state. If the process is killed, `recover` finds either the old or the new files complete."""
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -192,7 +187,7 @@ def commit(made: Path, out: Path) -> None:
 
 
 def recover(out: Path) -> None:
-    """Complete a run that was killed while it replaced the tables."""
+    """Finish a run that was killed while it replaced the tables."""
     for left in (_NEXT, _BEFORE):
         if (out / left).exists() and not (out / FOLDER).exists():
             os.replace(out / left, out / FOLDER)
@@ -200,23 +195,23 @@ def recover(out: Path) -> None:
 
 
 class Added(Struct, frozen=True):
-    """The result of a nightly run."""
+    """The numbers of a nightly run."""
 
     report: Report
     read: int
     """Logs that were read."""
     known: int
-    """Unchanged logs. They were not read."""
+    """Logs that were not read because they had not changed."""
     conversations: int
     """Conversations in the logs that were read."""
     replaced: int
-    """Conversations that were replaced."""
+    """Conversations that newer ones replaced."""
     removed: int
     """Conversations that are no longer in any log."""
     expired: int
-    """Conversations older than the days to keep."""
+    """Conversations older than the number of days to keep."""
     held: int
-    """Conversations that the tables contain now."""
+    """Conversations now in the tables."""
 
 
 def update(
@@ -228,8 +223,8 @@ def update(
     progress: Callable[[Advance], None] | None = None,
     keep_days: int | None = None,
 ) -> Added:
-    """Audit new conversations in the logs and add them to the tables in `out`. With `keep_days`, remove all days before
-    those.
+    """Audit new conversations in the logs and add them to the tables in `out`. `keep_days` limits how many days are
+    kept.
     """
     arrow()
     if request.answers is not None:
@@ -240,7 +235,7 @@ def update(
         check_ours(out, tables=True, adds=True)
         recover(out)
         state = read_state(out, request, examiner)
-        # Use resolved paths, because the next run may start in another folder or spell a path differently.
+        # Resolve the paths, because the next run may start in another folder or spell a path differently.
         files = [file.resolve() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         held = {name: log.stamp for name, log in state.files.items()}
@@ -265,7 +260,7 @@ def update(
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
-    """Return the unchanged logs to read again, with their stamps. Also return errors for those that no longer exist."""
+    """Return the unchanged logs to read again, with their stamps, and an error for each log that no longer exists."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
@@ -277,8 +272,8 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
                     "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint
                 )
             )
-    # Logs whose conversations a missing log had replaced must not be read again. Otherwise they would replace the
-    # conversations of the missing log.
+    # Do not read a log again if a missing log had replaced its conversations. They would replace the missing log's
+    # ones.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -286,7 +281,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
 
 
 class _Addition:
-    """The parts of a run, each with the ordinals of the conversations in it."""
+    """The parts of a run, with the ordinals of their conversations."""
 
     def __init__(self, job: Job, shards: list[Shard], aside: dict[str, str], state: State) -> None:
         self.state = state
@@ -296,7 +291,7 @@ class _Addition:
         self.counts: list[dict[str, Any]] = []
         self.logs: dict[str, HeldLog] = {}
         self.skipped: list[RecordError] = []
-        """Shards that were set aside in this run."""
+        """Shards that this run set aside."""
         for shard, entry, faults in read_parts(job, shards, aside):
             held = self.logs.setdefault(str(job.request.files[shard.file]), HeldLog((0, ""), self.end, self.end))
             if entry is None:
@@ -332,7 +327,7 @@ class _Addition:
         if not (tables / "conversations").is_dir():
             return own, schema.empty_table()
         earlier = ds.dataset(tables / "conversations", schema=schema)
-        # The join keeps the new ids in memory and streams the rest.
+        # The join holds the new ids in memory and streams the rest.
         same = earlier.join(ds.dataset(own.select(["conversation"])), "conversation", join_type="left semi").to_table()
         ordinal, inside = pc.field("ordinal"), pc.scalar(False)
         for name in self.logs.keys() & self.state.files.keys():
@@ -341,7 +336,7 @@ class _Addition:
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
     def expired(self, tables: Path, earliest: date) -> Any:
-        """Return the ordinals of conversations, both earlier ones and those of this run, before the `earliest` day."""
+        """Return the ordinals of all conversations, earlier and new, before the `earliest` day."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("ordinal", pa.int64())])
         days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
@@ -354,12 +349,12 @@ class _Addition:
         return pa.concat_tables(found)
 
     def note_over(self, replaced: Any) -> None:
-        """Record, for each log, the logs whose conversations it replaced. If it changes, those logs are read again."""
+        """For each log, record the logs whose conversations it replaced. If it changes, those logs are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
         def log_of(ordinal: int) -> str:
-            """Return the log that contains this conversation; empty if that log was read again."""
+            """Return the log that contains this conversation, or an empty string if that log was read again."""
             place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
             return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
@@ -379,8 +374,8 @@ def _merge(
 ) -> tuple[int, int, int]:
     """Write the tables: link unchanged files and add the files of this run.
 
-    Conversations before the `earliest` day are left out. Return the numbers of conversations that were replaced,
-    removed and expired.
+    Conversations before the `earliest` day are left out. Return how many conversations were replaced, removed and
+    expired.
     """
     pa, pc = arrow(), arrow("compute")
     state, before = addition.state, out / FOLDER
@@ -412,7 +407,7 @@ def _merge(
     check_tools(_counted(state, examiner))
     (made / STATE / "state.json").write_bytes(msgspec.json.encode(state))
     write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)
-    # New files must be on disk before they replace the earlier files.
+    # The new files must be on disk before they replace the earlier ones.
     for path in (*made.rglob("*"), made):
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
@@ -421,7 +416,6 @@ def _merge(
 
 
 def _sorted(ordinals: Any) -> Any:
-    """Return the ordinals of a table as an array, sorted and unique."""
     pc = arrow("compute")
     found = pc.unique(ordinals.column("ordinal"))
     return found.take(pc.sort_indices(found))
@@ -434,7 +428,7 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
         gone = between(dropped, night.first, night.end)
         name = f"counts-{night.number:05}.parquet"
         file, target = before / name, made / name
-        # A run that has no remaining conversations has no file.
+        # A run without remaining conversations has no file.
         if file.is_file():
             keep_rows(file, gone, target=target)
         if len(gone):
@@ -457,14 +451,12 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
 
 
 def _counts_of(file: Path, ordinals: Any) -> Iterator[Any]:
-    """Yield the counts of these conversations in a run's file."""
     with arrow("parquet").ParquetFile(file) as rows:
         for batch in rows.iter_batches(columns=["ordinal", "counts"]):
             yield _of(arrow().Table.from_batches([batch]), ordinals)
 
 
 def _of(rows: Any, ordinals: Any) -> Any:
-    """Return the counts of these conversations."""
     pc = arrow("compute")
     held = pc.min_max(rows.column("ordinal")).as_py()
     wanted = between(ordinals, held["min"], held["max"] + 1) if rows.num_rows else ordinals
@@ -472,13 +464,13 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return the counts of a run without some of its conversations. `left` contains the counts of these
-    conversations.
+    """Return the counts of a run without some of its conversations. `left` is the file with the counts of
+    the others.
     """
     pc = arrow("compute")
     _sum(examiner, [counts])
     for column in gone:
-        # Many conversations have the same counts, so each distinct text is parsed only once.
+        # Many conversations have equal counts, so each distinct text is parsed only once.
         for alike in pc.value_counts(column).to_pylist():
             examiner.counts.remove(json.loads(alike["values"]), alike["counts"])
     times: list[float] = []
@@ -492,7 +484,7 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the counts. The sum also replaces the counts of the examiner."""
+    """Return the sum of the counts. It also replaces the examiner's own counts."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)

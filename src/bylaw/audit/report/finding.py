@@ -1,4 +1,4 @@
-"""The findings in the report: their order and their details."""
+"""The findings in the report: their order and details."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,37 +22,37 @@ from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
-"""Used in place of a verdict for a broken rule. A broken rule cannot be a near-miss."""
+"""Stands in for the verdict of a broken rule. A broken rule cannot be a near-miss."""
 LACKING = ("near_miss", "uninformed")
-"""Verdicts on calls for which a look-up was missing."""
+"""Verdicts on calls made without a required look-up."""
 
 LISTED = 20_000
-"""The maximum number of findings on a page. Further findings are counted, and they are in the files of the folder."""
+"""The maximum number of findings on a page. The rest are counted, and the folder's files contain them."""
 
 SOUGHT = 11
-"""In a row of the list, the index of the searched text."""
+"""The index of the searched text in a row of the list."""
 CANDIDATES = 60
-"""The number of findings per rank that are candidates for the opening drawing."""
+"""How many findings of each rank are candidates for the first drawing."""
 _OF_GUARDS = (None, "not_looked_up", "denied")
-"""Reasons for a predicate's value that are not about consent."""
+"""Reasons for a predicate's value that do not concern consent."""
 
 
 LinePlace = tuple[str, int]
-"""A file of the folder, and the offset of a line."""
+"""A file of the folder and the offset of a line in it."""
 
 
 class Index(Struct):
-    """The locations of the findings in a folder, the gravest first, and the number of findings."""
+    """Where a folder's findings are, gravest first, and how many there are."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
-    """Findings of every kind, from which the opening drawing is chosen."""
+    """Findings of every kind. One of them becomes the first drawing."""
     total: int
     calls: int
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls and the broken rules. Only their locations are kept in memory."""
+    """Find the flagged calls and the broken rules. Only their locations stay in memory."""
     shelves: dict[tuple[int, bool], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -85,7 +85,6 @@ def kept(
 
 
 def find_place(folder: Store, finding: str) -> LinePlace | None:
-    """Return the place of the finding with this id."""
     for file in (CALLS, RULES):
         for place, line in folder.places(file):
             if line.get("finding") == finding:
@@ -98,7 +97,7 @@ def flagged(verdict: str) -> bool:
 
 
 def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
-    """Return the sort key, which orders calls by gravity and puts calls based on a user's claim first."""
+    """Return a sort key: by gravity, with calls based on a user's claim first."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
@@ -109,7 +108,7 @@ def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the details of a flagged call. Every text is shortened."""
+    """Return the details of a flagged call, with every text shortened."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
     # A call that could not be judged is not a finding, so it has no id.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
@@ -120,7 +119,7 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Return the origin of an argument's value. The origin is reliable unless the value appears only in free text."""
+    """Return the origin of an argument's value. A value that appears only in free text has no reliable origin."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
@@ -141,7 +140,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided, if an undecided rule depends only on consent."""
+    """Return why consent is undecided, if nothing else makes the rule undecided."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
@@ -174,7 +173,7 @@ def _policy(policy: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _fact(fact: JsonRecord) -> JsonRecord:
-    """Return a fact with its key and, unless hidden, its value as texts."""
+    """Return a fact with its key and, unless it is hidden, its value. Both are strings."""
     told = fact | {"key": [spelled(part) for part in fact["key"] or ()]}
     return told | {"value": spelled(fact["value"])} if "value" in fact else told
 
@@ -186,14 +185,14 @@ def _missing(fact: JsonRecord) -> JsonRecord:
 
 
 class WordList:
-    """Strings that many findings share. Each is stored once and referred to by its position."""
+    """Strings that many findings share. Each is stored once, and findings refer to its position."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
         self._positions: dict[str, int] = {}
 
     def of(self, word: str) -> int:
-        """Return the position of a string. If it is new, add it."""
+        """Return the position of a string, adding it if it is new."""
         if word not in self._positions:
             self._positions[word] = len(self.list)
             self.list.append(word)
@@ -201,16 +200,16 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """Return a finding as a row of the page's list, with everything needed for sorting, filtering and searching."""
+    """Return a finding as a row of the page's list. The row has everything needed to sort, filter and search."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
-    # The look-ups and reasons of a near-miss are those in `by_lookup` and `by_reason` of the summary.
+    # The look-ups and reasons of a near-miss are those in the summary's `by_lookup` and `by_reason`.
     lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
         (fact for policy in lacking for fact in policy["missing"]),
         key=lambda fact: rank(fact["reason"], SHOWN_REASONS),
     )
-    # The same field of several entities is one entry here. The finding names each entity.
+    # If several entities lack the same field, the list has one entry. The finding names each entity.
     distinct = dict.fromkeys((name(fact), fact["reason"], _lookup(fact)) for fact in facts)
     return [
         finding["finding"],
@@ -229,7 +228,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
 
 
 def _sought(judged: list[JsonRecord]) -> str:
-    """Return the keys, values and quotes in the drawing, for use by the search."""
+    """Return the keys, values and quotes in the drawing, so that the search finds them."""
     parts: list[str] = []
     for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
         parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
@@ -237,17 +236,17 @@ def _sought(judged: list[JsonRecord]) -> str:
 
 
 def _lookup(fact: JsonRecord) -> str:
-    """Return the look-up that shows a fact, as in `by_lookup` of the summary."""
+    """Return the look-up that shows a fact, named as in the summary's `by_lookup`."""
     return fact["lookup"]["tool"] or f"({fact['entity']})"
 
 
 def name(fact: JsonRecord) -> str:
-    """Return a fact on one line without its key, such as `Patient.membership`."""
+    """Return a fact without its key, on one line, such as `Patient.membership`."""
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
 def steps_of(finding: JsonRecord) -> Iterator[int]:
-    """Yield the steps to which a finding refers."""
+    """Yield the steps that a finding refers to."""
     yield finding["step"]
     yield from finding.get("exchange", {}).values()
     yield from (origin["step"] for origin in finding.get("origins", ()) if origin["step"] is not None)
@@ -257,20 +256,17 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The page opens on the first of these kinds that exists. It opens on a near-miss only if the near-miss can be
-drawn.
-"""
+"""The page opens on a finding of the first kind that occurs. A near-miss qualifies only if it can be drawn."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
-    """Return the kind of a finding, as in `OPENING`."""
     refused = finding["executed"] is False and finding["verdict"] in ("near_miss", "violation")
     return "refused" if refused else finding["verdict"]
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Return the candidates for the opening drawing, best first. They are ordered by kind; findings with one missing
-    fact and some seen facts come first.
+    """Return the candidates for the first drawing, best first. Within a kind, findings with one missing and some seen
+    facts come first.
     """
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
@@ -292,7 +288,7 @@ def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
 
 
 def cut(data: Any, limit: int = 2000) -> Any:
-    """Return data with every text, even names, shortened to `limit` characters."""
+    """Return data in which every string, even a name, is shortened to `limit` characters."""
     if isinstance(data, str):
         return data if len(data) <= limit else data[: limit - 1] + "…"
     if isinstance(data, list):
@@ -303,7 +299,9 @@ def cut(data: Any, limit: int = 2000) -> Any:
 
 
 def whole_text(value: Any) -> str:
-    """Return a value as text. Strings are unchanged, None becomes an empty string, and other values become JSON."""
+    """Return a value as text. Strings stay unchanged, None becomes an empty string, and everything else
+    becomes JSON.
+    """
     if isinstance(value, str):
         return value
     try:

@@ -1,8 +1,8 @@
-"""The report: one HTML file that works offline and treats everything it shows as text.
+"""Writes the report, a single HTML file that works offline and treats everything it shows as text.
 
-Data from logs and packs is in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`, or compressed.
-The page's security policy allows only one style and one script, both by hash. Conversations are limited in size and
-compressed, and the page contains as many as fit. The length of every list and text is limited too.
+Data from logs and packs is in data blocks that no browser runs: ASCII JSON without `<`, `>` or `&`, or compressed. The
+page's security policy allows one style and one script, both by hash. Conversations are limited in size and compressed,
+and the page contains as many as fit. Every list and text is limited in length too.
 """
 
 import base64
@@ -41,19 +41,18 @@ from bylaw.pack import CRITERIA, Criterion
 TEXT = 20_000
 """The maximum length of a message or result. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length of a text in a very long conversation, at steps to which no finding refers."""
+"""The maximum length of a text in a very long conversation, at steps that no finding refers to."""
 CONVERSATION = 1_000_000
 """The maximum length of a conversation."""
 BLOCK = 400_000
-"""The approximate size of a compressed block in characters. Opening a finding unpacks one block."""
+"""The approximate size of a compressed block, in characters. Opening a finding unpacks one block."""
 
 SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
-"""The maximum number of broken process rules marked in one conversation."""
+"""The maximum number of broken process rules marked in a conversation."""
 
 
 def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
-    """Return the offset of each wanted conversation."""
     places: dict[str, int] = {}
     for place, told in folder.places("conversations.jsonl"):
         if (name := cut(told["trajectory"])) in wanted:
@@ -62,9 +61,7 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """Return the rules that these conversations broke, with the steps. At most `RULES` are returned per
-    conversation.
-    """
+    """Return the rules that these conversations broke, with the steps. A conversation has at most `RULES` of them."""
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -74,8 +71,8 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every text of a conversation. Texts at `steps` are shortened less. Return None if the conversation is
-    still too long.
+    """Shorten every text of a conversation, with longer texts kept at `steps`. Return None if the result is still too
+    long.
     """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
@@ -98,13 +95,13 @@ def _event(event: JsonRecord, limit: int) -> JsonRecord:
 
 
 def _shortened(value: Any, limit: int) -> str | list[Any]:
-    """Return a text or, if it is too long, its beginning and its full length."""
+    """Return a text. If it is too long, return its beginning and its full length."""
     whole = whole_text(value)
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 
 def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
-    """Yield groups of consecutive items, each of about `size` characters, with their compressed form."""
+    """Group consecutive items into blocks of about `size` characters, and yield each block with its compressed form."""
     group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
@@ -123,15 +120,15 @@ def _packed(items: list[str]) -> str:
 
 
 UNDECIDED = 300
-"""The maximum number of calls listed. Further calls are counted."""
+"""The maximum number of listed calls. The rest are counted."""
 ROWS = 400
-"""The maximum number of rows of a chart or table."""
+"""The maximum number of rows in a chart or table."""
 SKIPPED = 200
-"""The maximum number of skipped records that are named. Further records are counted."""
+"""The maximum number of skipped records that are named. The rest are counted."""
 
 
 def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the numbers of `summary.json` that the page draws."""
+    """Return the numbers of `summary.json` that the page shows."""
     shown: JsonRecord = cut(summary)
     period: JsonRecord = shown["period"] or {}
     return {
@@ -150,7 +147,7 @@ def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def policies(document: JsonRecord) -> list[JsonRecord]:
-    """Return the policies by id, with the cited sentences."""
+    """Return the policies by id, with the sentences that they cite."""
     told: JsonRecord = cut(document)
     return [
         {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
@@ -159,14 +156,14 @@ def policies(document: JsonRecord) -> list[JsonRecord]:
 
 
 def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return an agent's rates. The rates by severity are a list, with the gravest severity first."""
+    """Return the rates of an agent. Rates by severity are a list, gravest first."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
     by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
 def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
-    """Return the rows of a table that is keyed by name. Its counts by verdict or by agent become pairs."""
+    """Return the rows of a table keyed by name. Counts by verdict or by agent become pairs."""
     rows: list[JsonRecord] = []
     for name, entry in islice(table.items(), ROWS):
         row: JsonRecord = {"name": name} | {
@@ -186,7 +183,7 @@ def _pairs(counts: JsonRecord) -> list[list[Any]]:
 
 
 def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the undecided rules with reasons in words, and the undecided calls."""
+    """Return the undecided rules with their reasons in words, and the undecided calls."""
     counted: JsonRecord = summary["open"]
     rules: JsonRecord = cut(counted["rules"])
     groups: list[list[Any]] = []
@@ -200,7 +197,6 @@ def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRe
 
 
 def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
-    """Return the first executed calls, in the order of the logs."""
     found: list[JsonRecord] = []
     for _, call in store.places(CALLS):
         opened: list[JsonRecord] = call.get("open_rules") or []
@@ -218,20 +214,18 @@ def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
 
 
 CONVERSATIONS = 12_000_000
-"""The maximum total size of the compressed conversations in the page. The page states how many conversations do not
-fit.
-"""
+"""The maximum total size of the compressed conversations. The page says how many do not fit."""
 QUOTED = 300
-"""The maximum length of messages and arguments that the search covers, per finding."""
+"""The maximum length of the messages and arguments, per finding, that the search covers."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
-"""Elements that draw JSON, both in this page and in the console."""
+"""Scripts that draw JSON, both in this page and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
     """Write `report.html` for the audit in `out`, and return its path.
 
-    The report opens on the finding with the id `opening` or, if none is given, on the most telling finding.
+    The report opens on the finding with the id `opening`. Without one, it opens on the most telling finding.
     """
     target = target or out / "report.html"
     folder = Store(out)
@@ -289,9 +283,9 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return the first findings' conversations, compressed and as many as fit, with the block that contains each.
+    """Return the compressed conversations of the first findings, as many as fit, and each one's block.
 
-    Return also the text of each call and message to which a finding refers.
+    Also return the text of each call and message that a finding refers to.
     """
     names = [name for name in steps if name in places]
     broken = broken_rules(folder, places)
@@ -314,7 +308,7 @@ def _conversations(
 
 
 def _quoted(conversation: JsonRecord, steps: dict[str, set[int]]) -> Iterator[tuple[tuple[str, int], str]]:
-    """Yield the arguments of each call in a finding, and the user's words in the conversation of the finding."""
+    """Yield the arguments of each call in a finding, and the user's messages in its conversation."""
     name, events = conversation["trajectory"], conversation["events"]
     spoken = sorted(step for step in steps.get(name, ()) if step < len(events))
     said = [_first(events[step]["text"]) for step in spoken if events[step]["type"] == "message"]
@@ -330,7 +324,7 @@ def _first(text: str | list[Any]) -> str:
 def _opening(
     folder: Store, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
-    """Return the finding on which the page opens, with its conversation if available."""
+    """Return the finding that the page opens on, with its conversation if available."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     undrawn: list[JsonRecord] = []
     for kind, group in groupby(ranked, key=opening_kind):
@@ -352,14 +346,13 @@ def _opening(
 
 
 def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
-    """Whether the call and at least one needed fact can be drawn."""
     has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
     return has_facts and finding["step"] < len(conversation["events"])
 
 
 def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """Return a sort key that prefers a call which the outcome check passed, a user's claim, a cited sentence and a
-    short conversation.
+    """Return a sort key. It prefers a call that passed the outcome check, a user's claim, a cited sentence and a short
+    conversation.
     """
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
@@ -400,9 +393,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Return the findings that are waived or known from an earlier audit, if this audit was compared with an earlier
-    one.
-    """
+    """Return the findings that are waived, or that an earlier audit had too if there is a comparison."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
@@ -415,7 +406,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Return scripts of the page and the texts of `more`, joined without global names."""
+    """Join the page's scripts and the texts of `more` without global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
@@ -426,6 +417,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """Return JSON that cannot close a data block, readable in an editor."""
+    """Return JSON that cannot close a data block and that an editor can show."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
