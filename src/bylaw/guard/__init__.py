@@ -1,4 +1,4 @@
-"""Guards: small functions that permit or deny one tool call under one policy. Start with `evaluate`."""
+"""Guards: small functions that permit or deny one tool call under one policy. Start at `evaluate`."""
 
 from bylaw.guard.evaluate import (
     Completion,

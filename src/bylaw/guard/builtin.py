@@ -1,4 +1,4 @@
-"""The built-ins of the guard language: records, lists, texts and loops. All are size-limited and accept Unknowns."""
+"""The built-ins of the guard language: records, lists, strings and loops. All are size-limited and accept Unknowns."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """Return the currency of these amounts.
+    """Return the currency that these amounts share.
 
     An amount without a currency matches any currency. Two different currencies are an error.
     """
@@ -41,19 +41,16 @@ def one_currency(items: Iterable[Any]) -> str | None:
 
 
 class BuiltIns(Operations):
-    """Everything that compiled guards call, except operators."""
+    """Everything that compiled guards call, except for operators."""
 
     __slots__ = ()
 
-    # Records, lists, texts.
-
     def listed(self, value: Any) -> Any:
-        """Return a list or record literal, with its contents size-limited at every depth."""
+        """Return a list or record literal, with the size of its contents limited at every depth."""
         self.spend(1 + weight(value) // 8)
         return value
 
     def part(self, value: Any, name: str) -> Any:
-        """Return `value.name` of a record or a date."""
         if value.__class__ is dict:
             return admit(value[name], self.zone) if name in value else fail(f"there is no key `{name}`; use get()")
         if isinstance(value, Unknown):
@@ -98,7 +95,7 @@ class BuiltIns(Operations):
         return admit(value[start:end])
 
     def method(self, value: Any, name: str, *arguments: Any) -> Any:
-        """Call a permitted method of a text or date."""
+        """Call a permitted method of a string or date."""
         self.spend(1)
         for part in (value, *arguments):
             if isinstance(part, Unknown):
@@ -114,8 +111,6 @@ class BuiltIns(Operations):
             return getattr(value, name)()
         return fail(f"{name_of(value)} has no method `{name}` of {', '.join(map(name_of, arguments)) or 'nothing'}")
 
-    # Loops.
-
     def present(self, part: Any, name: str) -> Any:
         """Return a part of a record. Fails if the part is `null`."""
         return part
@@ -125,7 +120,7 @@ class BuiltIns(Operations):
         return part
 
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
-        """Yield the items of a loop and charge each to the budget."""
+        """Yield the items of a loop, charging each one to the budget."""
         if values.__class__ not in (list, tuple, range):
             if isinstance(values, Unknown):
                 raise Stuck(values)
@@ -139,7 +134,7 @@ class BuiltIns(Operations):
             yield value if value.__class__ is dict else self.present(admit(value, self.zone), "item")
 
     def turns_or_none(self, values: Any, weight: int) -> Iterator[Any]:
-        """Like `turns`, for a list with None items."""
+        """Like `turns`, but the list may contain None."""
         if values.__class__ not in (list, tuple) or None not in values:
             yield from self.turns(values, weight)
             return
@@ -164,7 +159,6 @@ class BuiltIns(Operations):
     def gather(
         self, name: str, values: Any, body: Callable[[Any], Iterable[Any]], text: str, free: tuple[Any, ...]
     ) -> Any:
-        """Apply a built-in to a comprehension."""
         self.spend(1)
         if isinstance(values, Unknown):
             parts = (values, *free)
@@ -179,7 +173,7 @@ class BuiltIns(Operations):
         return getattr(self, f"do_{name}")(items)
 
     def distinct(self, items: Sequence[Any]) -> int:
-        """Count distinct items. Fails if two items may be the same value in different forms."""
+        """Count distinct items. Fails if two items may be different forms of the same value."""
         kinds = {item.__class__: item for item in items if item.__class__ is not str}
         text = next((item for item in items if item.__class__ is str), None)
         for item in kinds.values() if text is not None else ():
@@ -208,10 +202,8 @@ class BuiltIns(Operations):
     def plain_any(self, values: Iterable[Any]) -> Any:
         return any(values)
 
-    # Built-ins.
-
     def many(self, name: str, values: Any) -> Any:
-        """Return the items of a list; for an unknown list, the built-in's result."""
+        """Return the items of a list or, if the list is unknown, the built-in's result."""
         self.spend(1)
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
@@ -237,7 +229,6 @@ class BuiltIns(Operations):
         return items if isinstance(items, Unknown) else all(map(self.is_true, items))
 
     def is_true(self, item: Any) -> Any:
-        """Return a list item as a condition."""
         return self.truth(self.present(item, "item"))
 
     def do_count(self, values: Any) -> Any:
@@ -313,19 +304,21 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """Return the day of a date, a time or an ISO text. The day is taken as written, whatever the offset."""
+        """Return the date of a date, a time or an ISO string. The date is taken as written, whatever the offset."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
         if value.__class__ is str:
-            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the written day.
+            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the date as written.
             return self._moment(value).date()
         return self.do_time(value).date()
 
     def do_time(self, value: Any, clock: Any = None) -> Any:
-        """Return the instant of a time or ISO text, the start of a date, or a clock such as `10:00` on a day."""
+        """Return the instant of a time or ISO string, the start of a date, or a time of day such as `10:00` on
+        a date.
+        """
         if clock is not None:
             return self.on_day(value, clock)
         if isinstance(value, Unknown):
@@ -372,7 +365,7 @@ class BuiltIns(Operations):
         return timedelta(**{unit: count})
 
     def do_money(self, value: Any) -> Any:
-        """Return an amount of money from a text, a number or another amount."""
+        """Return an amount of money from a string, a number or another amount."""
         if isinstance(value, Unknown):
             return value if value.kind == "number" else derive("money", (value,), "number")
         if value.__class__ in AMOUNTS:

@@ -1,4 +1,4 @@
-"""Translates calls in guards: built-ins, permitted methods, and comprehensions inside them."""
+"""Translates calls in guards: built-ins, permitted methods, and the comprehensions inside them."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """The answer of one member (None if unsure), and the facts behind the answer."""
+    """The answer for one member (None if unsure), and the facts that it depends on."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -40,17 +40,15 @@ class Trial:
         self.key = key
         self.answer: bool | None = None
         self.memo: dict[Fact, Any] = {}
-        """Facts first read while testing this member."""
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
         self.is_noting = True
         self.open: set[str] = set()
-        """Variables that the answer depends on."""
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""Exceptions that leave a member's answer unknown."""
+"""Exceptions that leave the answer for a member unknown."""
 
 
 def any_seen(
@@ -65,8 +63,8 @@ def any_seen(
 ) -> Any:
     """Evaluate `any(body for x in facts.X.seen(match))`.
 
-    One certain yes settles the question; then only that member's reads count. In a run over the world, members that the
-    agent had fully seen come first.
+    As soon as one member certainly matches, the question is settled, and only that member's reads count. In a run over
+    the world, members that the agent had fully seen come first.
     """
     run.is_open = True
     run.spend(weight)
@@ -99,7 +97,7 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Return True if a member certainly matches, False if certainly none does, else None. Record the reads."""
+    """Return True if a member certainly matches, False if certainly none does, otherwise None. Record the reads."""
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -115,10 +113,6 @@ def _try_members(
 def _find_sure(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> tuple[list[Trial], Trial | None]:
-    """Test members in turn until one certainly matches. Return all tested members and the match.
-
-    A member's answer is reused on every path that has not decided any of the variables behind the answer.
-    """
     kept: dict[Key, Trial] = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
     trials: list[Trial] = []
     best: Trial | None = None
@@ -159,7 +153,9 @@ def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Call
 
 
 FOLDED = ("date", "time", "days", "hours", "money")
-"""Built-ins that are evaluated at load time for a constant argument. This also reports malformed constants early."""
+"""Built-ins that are evaluated at load time if their argument is constant. This also reports malformed
+constants early.
+"""
 
 
 class Calling:
@@ -253,7 +249,7 @@ class Calling:
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def check_done(self, node: ast.Call, tool: str = "") -> None:
-        """Report arguments that the tool lacks or, without a tool, that every tool lacks."""
+        """Report arguments that the tool does not have or, if no tool is given, that no tool has."""
         declared = self.scope.vocabulary.declared
         if declared is None:
             return
@@ -405,7 +401,7 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """Return a comprehension's free variables. With its text, they identify the question that it asks."""
+        """Return a comprehension's free variables. Together with its text, they identify the question that it asks."""
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
@@ -414,18 +410,16 @@ class Calling:
 
 
 def one_argument(name: str) -> ast.arguments:
-    """Return the parameters of `lambda name: ...`."""
     return ast.arguments([], [ast.arg(name)], None, [], [], None, [])
 
 
 def stored(names: Sequence[str]) -> ast.expr:
-    """Return the assignment target of a loop."""
     stores: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     return stores[0] if len(stores) == 1 else ast.Tuple(stores, ast.Store())
 
 
 def _width(source: ast.expr) -> int:
-    """Return how many values `zip` or `enumerate` gives per iteration; 0 for other loops."""
+    """Return how many values `zip` or `enumerate` gives per iteration, or 0 for other loops."""
     if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Name):
         return 0
     return {"zip": len(source.args), "enumerate": 2}.get(source.func.id, 0)

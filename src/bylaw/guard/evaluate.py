@@ -36,7 +36,7 @@ GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
 
 class Completion(Struct, frozen=True):
-    """A guard's result under one assumption about the user's and the host's facts."""
+    """A guard's result under one assumption about the facts that only the user or the host can supply."""
 
     assume: Assumptions
     """Pass this to `evaluate` to restrict evaluation to this completion."""
@@ -44,9 +44,9 @@ class Completion(Struct, frozen=True):
     because: str = ""
     """The text of the denial, the reason and line of a failure, or the limit that was reached."""
     reads: tuple[Fact, ...] = ()
-    """System facts in the order of reading, up to the first unknown fact."""
+    """System facts in the order in which they were read, up to the first unknown fact."""
     lacking: tuple[Fact, ...] = ()
-    """System facts that the outcome depends on; empty if the outcome is certain."""
+    """System facts that the outcome depends on. Empty if the outcome is certain."""
     asked: tuple[Fact, ...] = ()
     """User and host facts that were decided by assumption."""
     paths: int = 1
@@ -60,13 +60,12 @@ class Inquiry(GuardRun):
     __slots__ = ()
 
     def knows(self, fact: Fact) -> bool:
-        """Whether the source knew a fact that a guard read."""
         return is_known(self.given.get(fact, UNSEEN))
 
     def ask(
         self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
     ) -> tuple[Completion, ...]:
-        """Evaluate a guard; return one completion for each relevant state of the user's facts.
+        """Evaluate a guard. Return one completion for each relevant state of the user's facts.
 
         The guard runs once, and again for every other answer to an unknown question.
         """
@@ -94,7 +93,7 @@ def evaluate(
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:
-    """Evaluate `guard` for a call of `tool`; return one completion for each relevant state of the user's facts. If
+    """Evaluate `guard` for a call of `tool`. Return one completion for each relevant state of the user's facts. If
     `source` is the world, pass `seen`, which says what the agent had seen.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
@@ -104,7 +103,6 @@ def evaluate(
 
 
 def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: Split) -> tuple[Completion, ...]:
-    """Return one completion for each state of the user's and host's facts that changes the outcome."""
     start = run.assumptions
     pending = [start.narrowed(split.variable, split.rest), start.narrowed(split.variable, split.region)]
     found: list[Completion] = []
@@ -128,7 +126,6 @@ def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: 
 
 
 def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome: str, because: str) -> Completion:
-    """Explore all paths of a completion after its first path has run."""
     reads = tuple(run.reads)
     outcomes = {outcome: because}
     limit = ""
@@ -200,7 +197,9 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """If two values were incompatible, name the call's arguments on the failing line, with their types."""
+    """Return the types of the call's arguments on the failing line, to explain an error about two incompatible
+    values.
+    """
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]
@@ -209,7 +208,7 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a bug in Bylaw and comes neither from the guard nor from a value of the wrong type."""
+    """Whether an error is a bug in Bylaw, and not caused by the guard or by a value of the wrong type."""
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
@@ -222,7 +221,7 @@ def is_ours(error: Exception) -> bool:
 
 
 def line_of(trace: TracebackType | None, guard: Guard) -> int:
-    """Return the guard's line that raised an error."""
+    """Return the line of the guard that raised an error."""
     line = guard.line
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == guard.file:
@@ -245,7 +244,7 @@ _KINDS = {
     "datetime": "a time",
     "timedelta": "a duration",
 }
-"""Python types as messages name them."""
+"""How messages name Python types."""
 
 
 def reason_of(error: Exception) -> str:
@@ -268,21 +267,18 @@ def reason_of(error: Exception) -> str:
 
 
 NAMES = ("args", "item", "old", "result")
-"""Names available in these expressions."""
 _NOT_OF_FACTS = ("now", "done", "requested", "provenance")
 """Built-ins whose results may change while all facts stay the same."""
 
 
 class Condition(Struct, frozen=True):
-    """A compiled boolean expression over named records and facts."""
-
     text: str
     parameters: tuple[str, ...]
     guard: Guard
 
     @property
     def place(self) -> str:
-        """The text's position as `file:line`."""
+        """The position of the expression as `file:line`."""
         return self.guard.place
 
     def __repr__(self) -> str:
@@ -309,7 +305,7 @@ def compile_condition(
 def judge_predicate(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> tuple[bool | None, str]:
-    """Whether the predicate holds; None with the reason if this is unknown."""
+    """Return whether the predicate holds. If this is unknown, return None and the reason."""
     completions = evaluate(predicate.guard, arguments, source, now=now)
     outcomes = {completion.outcome for completion in completions}
     absent = [completion.because for completion in completions if completion.outcome == "deny" and completion.because]
@@ -325,7 +321,7 @@ def judge_predicate(
 def evaluate_condition(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> bool | None:
-    """Whether the predicate holds; None if this is unknown or the predicate fails."""
+    """Return whether the predicate holds. None if this is unknown or the predicate fails."""
     return judge_predicate(predicate, arguments, source, now=now)[0]
 
 
@@ -349,7 +345,7 @@ def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1
 
 
 def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource) -> Computed:
-    """Return the value of a compiled expression for one call, or the unknown facts behind it."""
+    """Return the value of a compiled expression for one call, or the unknown facts that it depends on."""
     run = Inquiry(arguments, source)
     run.zone = guard.zone
     run.begin()
@@ -365,15 +361,13 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
             raise
         fault = reason_of(error)
     lacking.update(gathered(values_inside(value)))
-    # A value from one of several possible paths is not known.
+    # If several paths are possible, a value from one of them is not known.
     lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
     run.close()
     return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)
 
 
 def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> Guard:
-    """Return a guard that permits exactly if the predicate is true."""
-
     def call(run: Any) -> Any:
         return function.made(run, *(run.argument(name) for name in scope.parameters))
 

@@ -19,7 +19,7 @@ _MADE = {"money": "money", "date": "date", "datetime": "time"}
 """The built-in that converts text to a field's type before a comparison."""
 
 _PARTS = frozenset(("present", "part", "item", "do_get"))
-"""Operations that return a part of a record. The part's type is not declared."""
+"""Operations that return a part of a record. The type of the part is not declared."""
 
 
 class Expressions:
@@ -165,7 +165,7 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """Report a comparison of a field with a constant that the field can never equal, probably a typo."""
+        """Report a comparison of a field with a constant that the field can never equal. It is probably a typo."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
@@ -183,7 +183,7 @@ class Expressions:
                         self.check_word(constant, field)
 
     def check_text(self, side: ast.expr, other: ast.expr, or_else: str = "") -> None:
-        """Report a text argument that is compared with a number, an amount or a day."""
+        """Report a text argument that is compared with a number, an amount or a date."""
         if not isinstance(side, ast.Attribute) or not self.scope.is_root(side.value, self.scope.call):
             return
         made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""
@@ -250,7 +250,7 @@ def _is_of_no_text(node: ast.expr) -> TypeGuard[ast.Set | ast.List | ast.Tuple]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether Python compares this constant correctly. It does not for a float and money."""
+    """Whether Python compares this constant correctly. It does not compare a float with money correctly."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
 
 

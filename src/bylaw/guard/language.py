@@ -11,19 +11,18 @@ from bylaw.facts.entity import Entity
 
 PERMIT = ("permit", "")
 ANSWERS = ("permit", "deny")
-"""The calls that end a guard."""
 
 TICKS = 10_000
-"""The budget of loop iterations and calls along one path."""
+"""The maximum number of loop iterations and calls along one path."""
 ALL_TICKS = 100_000
-"""The budget over all paths of one evaluation."""
+"""The maximum number of loop iterations and calls over all paths of one evaluation."""
 PATHS = 256
 COMPLETIONS = 64
 LARGEST = 10**18
 SMALLEST = 100
 """The maximum number of decimal places."""
 LONGEST = 10_000
-"""The maximum length of a text or list."""
+"""The maximum length of a string or list."""
 
 SOURCE = 100_000
 """The maximum length of a guard file, in characters."""
@@ -32,11 +31,15 @@ NODES = 4_000
 DEPTH = 40
 """The maximum nesting depth of one function."""
 HELPERS = 64
-"""How many functions one guard may call. A function counts once for each combination of argument kinds."""
+"""The maximum number of functions that one guard may call. A function counts once for each combination of argument
+kinds.
+"""
 LOOPS = 12
 """The maximum nesting of loops. Python itself allows twenty blocks."""
 UNKNOWN_TICKS = 4
-"""Ticks for reading or deciding an unknown value, which takes about four times as long."""
+"""The ticks charged for reading or deciding an unknown value, which takes about four times as long as for a
+known one.
+"""
 NODES_PER_TICK = 50
 """A larger loop body costs more ticks, so that ticks limit the run time."""
 
@@ -48,15 +51,13 @@ class Vocabulary(Struct, frozen=True):
     arguments: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     declared: Mapping[str, frozenset[str]] | None = None
-    """The declared arguments of each tool."""
     texts: frozenset[str] = frozenset()
     """Arguments that are text in every tool that has them."""
     zone: tzinfo | None = None
-    """The time zone of all times; None means UTC."""
+    """The time zone of all times. None means UTC."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
-"""Built-ins that take a comprehension."""
 _OF_ONE = ("len", "any", "all", "sum", "count", "sorted", "abs", "date", "days", "hours", "money")
 ARITY: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys((*_OF_ONE, "lower", "strip", "provenance"), (1, 1)),
@@ -74,10 +75,10 @@ TEXT_METHODS: Mapping[str, tuple[int, int]] = {
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
 LOOPING = frozenset(("range", "zip", "enumerate"))
-"""Built-ins allowed only after the `in` of a `for`."""
+"""Built-ins that are allowed only after the `in` of a `for`."""
 RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
 OF_LOOKUPS = frozenset(("found", "unseen", "history"))
-"""Names reserved in look-up functions but free in guards."""
+"""Names that are reserved in look-up functions but may be used freely in guards."""
 
 INSTEAD: Mapping[str, str] = {
     "datetime": "write now(), date(x), time(x), days(n) or hours(n)",
@@ -91,7 +92,7 @@ INSTEAD: Mapping[str, str] = {
     "hasattr": "use get() for what may be missing",
     "getattr": "use get() for what may be missing",
 }
-"""Hints for Python names that the guard language lacks."""
+"""Hints for Python names that the guard language does not have."""
 METHODS_INSTEAD: Mapping[str, str] = {
     "get": "use get(record, key, default)",
     "date": "write date(x)",
@@ -101,7 +102,7 @@ METHODS_INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("items", "keys", "values"), "name the parts of a record, or loop over a list"),
     **dict.fromkeys(("append", "add", "extend"), "use any, all, sum, count or len over the list"),
 }
-"""Hints for methods that the guard language lacks."""
+"""Hints for methods that the guard language does not have."""
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
@@ -180,7 +181,7 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """Return a node and all its descendants, level by level. Cached, because a guard's tree never changes."""
+    """Return a node and all its descendants, level by level. Cached because a guard's tree never changes."""
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -197,7 +198,9 @@ def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return parts of records that are compared with `None`, such as `get(x, "name")`, but no arguments of the call."""
+    """Return parts of records that are compared with `None`, such as `get(x, "name")`. Arguments of the call are not
+    included.
+    """
     named = _named(parts, _part)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
 
@@ -233,7 +236,6 @@ _Reader = Callable[[ast.expr], str]
 
 
 def _named(parts: Sequence[ast.AST], read: _Reader) -> dict[str, set[str]]:
-    """Return the fields that each variable may refer to."""
     named: dict[str, set[str]] = {}
     for node in parts:
         if isinstance(node, ast.Assign) and (field := read(node.value)):
@@ -295,7 +297,7 @@ def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef
 
 
 def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
-    """Yield the entities that a call reads, with the parts of their keys; empty for searches."""
+    """Yield the entities that a call reads, with the parts of their keys. For searches, the parts are empty."""
     match node.func:
         case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
             yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -306,7 +308,6 @@ def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
-    """Whether an expression is an unchanged argument of the call."""
     match node:
         case ast.Name(id=name):
             return name in named
@@ -334,7 +335,9 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield every assigned variable with the expression it holds or iterates over; None for other assignments."""
+    """Yield every assigned variable with the expression that it holds or iterates over. For other assignments, the
+    expression is None.
+    """
     plain: set[int] = set()
     for node in parts:
         match node:

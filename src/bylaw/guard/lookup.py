@@ -1,4 +1,4 @@
-"""Look-up functions: they search earlier tool results when a mapping cannot describe what the results show.
+"""Look-up functions: they search earlier tool results if a mapping cannot describe what the results show.
 
 They use the guard language. `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
 """
@@ -22,8 +22,6 @@ from bylaw.guard.statement import LazyFunction, Statements
 
 
 class LookupFunction(Struct, frozen=True):
-    """A compiled look-up function for one field."""
-
     entity: Entity
     field: Field
     name: str
@@ -34,12 +32,12 @@ class LookupFunction(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The function's position as `file:line`."""
+        """The position of the function as `file:line`."""
         return f"{self.file}:{self.line}"
 
     @property
     def search(self) -> Callable[..., Any]:
-        """The function to call with earlier results and a key."""
+        """The function that takes earlier results and a key."""
         return self.function.made
 
     def __repr__(self) -> str:
@@ -47,8 +45,6 @@ class LookupFunction(Struct, frozen=True):
 
 
 class _Search(BuiltIns):
-    """Run-time support for compiled look-up functions."""
-
     __slots__ = ("history",)
 
     def __init__(self, history: ShownResults, zone: tzinfo | None) -> None:

@@ -38,7 +38,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "remainder": operator.mod,
 }
 MONEY = Context(prec=50)
-"""A decimal context of Bylaw's own. Only its flags ever change."""
+"""A separate decimal context for Bylaw. Only its flags ever change."""
 MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
     "add": MONEY.add,
     "subtract": MONEY.subtract,
@@ -54,7 +54,7 @@ PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, timede
 TIMES = frozenset((date, datetime))
 _DAY = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
-"""Texts that may stand for booleans."""
+"""Strings that may stand for booleans."""
 
 
 class Failure(Exception):
@@ -70,7 +70,7 @@ def fail(message: str) -> NoReturn:
 
 
 def name_of(value: Any) -> str:
-    """Return a value's type for messages."""
+    """Return the name of a value's type as used in messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -79,7 +79,7 @@ def name_of(value: Any) -> str:
 
 
 def admit(value: Any, zone: tzinfo | None = None) -> Any:
-    """Convert a value to the guard language, size-limited and with times in the pack's zone or UTC.
+    """Convert a value to the guard language, with its size limited and its times in the pack's zone or UTC.
 
     Every value that enters or is computed passes through here.
     """
@@ -136,7 +136,7 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Return why two values that look alike are never equal, such as "5" and 5; empty if they are comparable."""
+    """Return why two values that look alike are never equal, such as "5" and 5. Empty if they are comparable."""
     left, right = one.__class__, other.__class__
     if left is not str:
         one, other, left, right = other, one, right, left
@@ -149,14 +149,14 @@ def not_alike(one: Any, other: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def may_be_read_otherwise(constant: Any) -> bool:
-    """Whether a constant is a number, a day or a boolean, or a text that may stand for one."""
+    """Whether a constant is a number, a date or a boolean, or a string that may stand for one."""
     if constant.__class__ is not str:
         return True
     return is_truth_word(constant) or figure(constant) is not None or _DAY.match(constant) is not None
 
 
 def is_truth_word(text: str) -> bool:
-    """Whether a text may stand for true or false."""
+    """Whether a string may stand for true or false."""
     return text.strip().lower() in TRUTHS
 
 
@@ -175,7 +175,7 @@ def parts_not_alike(one: Any, other: Any) -> str:
 
 
 def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
-    """Return the operation of a comparison sign, fast for two plain values of one type."""
+    """Return the function for a comparison operator. It is fast for two plain values of the same type."""
     plainly = ORDERS[order]
 
     def compared(self: "Operations", one: Any, other: Any) -> Any:
@@ -194,21 +194,20 @@ def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
 
 
 class Operations:
-    """Operations that compiled code calls. `ticks` is what remains of the path's budget."""
+    """Operations that compiled code calls. `ticks` is the remaining budget of the path."""
 
     __slots__ = ("ticks", "zone")
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.ticks: int = TICKS
         self.zone = zone
-        """The time zone of all times; None means UTC."""
+        """The time zone of all times. None means UTC."""
 
     def instant(self, moment: datetime) -> datetime:
         """Convert a local time to UTC, so that durations stay correct across clock changes."""
         return moment if self.zone is None else moment.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
 
     def on_clocks(self, instant: datetime) -> datetime:
-        """Convert a UTC time to local time in the pack's zone."""
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def placed(self, value: Any, beside: Any) -> Any:
@@ -231,8 +230,6 @@ class Operations:
         if self.ticks < 0:
             fail(f"takes more than {TICKS} steps")
 
-    # Comparison.
-
     def ordered(self, order: Order, one: Any, other: Any) -> Any:
         if isinstance(one, Unknown) or isinstance(other, Unknown):
             self.spend(1)
@@ -240,7 +237,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
-                # Without this check a message could say "The fee is 25.00, not 25.00."
+                # Without this check, a message could say "The fee is 25.00, not 25.00."
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
@@ -302,11 +299,11 @@ class Operations:
         return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
-        """Whether a value equals a list item. The list may also hold incomparable items."""
+        """Whether a value equals a list item. The list may also contain incomparable items."""
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Whether the value equals no item. Fails if an item may be the value in another form, as `"4711"`."""
+        """Whether the value equals no item. Fails if an item may be another form of the value, such as `"4711"`."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -314,8 +311,6 @@ class Operations:
 
     def without(self, value: Any, container: Any) -> Any:
         return negated(self.within(value, container))
-
-    # Arithmetic.
 
     def arithmetic(self, name: str, one: Any, other: Any) -> Any:
         left, right = one.__class__, other.__class__
@@ -376,7 +371,6 @@ class Operations:
 
 
 def negated(truth: Any) -> Any:
-    """Return `not truth` without deciding an Unknown."""
     return truth.denied() if isinstance(truth, UnknownBool) else not truth
 
 
@@ -395,7 +389,7 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two operands to times. A date becomes the start of its day beside a time or part of a day."""
+    """Convert two operands to times. Next to a time or part of a day, a date becomes the start of that date."""
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

@@ -19,14 +19,12 @@ from bylaw.text.python import parse_python
 
 
 class Branch(Struct, frozen=True):
-    """A branch of a guard that a test case can take."""
-
     id: int
     line: int
     kind: str
     """`then`, `else`, `loop` or `return`."""
     file: str = ""
-    """The file of the branch: the guard's own, or a shared function's."""
+    """The file that contains the branch: the guard's own, or that of a shared function."""
     column: int = 0
 
 
@@ -50,7 +48,7 @@ class Guard:
 
     @property
     def place(self) -> str:
-        """The guard's position as `file:line`."""
+        """The position of the guard as `file:line`."""
         return f"{self.file}:{self.line}"
 
     def parts_named_at(self, line: int) -> list[str]:
@@ -65,14 +63,13 @@ class Guard:
 
     @property
     def functions(self) -> list[tuple[str, int]]:
-        """Return file and line of every function that the guard calls, directly or indirectly."""
+        """The file and line of every function that the guard calls, directly or indirectly."""
         if self._helpers is None:
             return []
         nodes, files = self._helpers.nodes, self._helpers.files
         return sorted((files.get(name, self.file), nodes[name].lineno) for name in self._helpers.used)
 
     def _nodes(self) -> Iterator[ast.AST]:
-        """Yield every syntax node of the guard and of the functions that it calls."""
         yield from parts_of(self._node)
         if self._helpers is not None:
             for name in sorted(self._helpers.used):
@@ -88,14 +85,14 @@ class Guard:
 
     @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the call's arguments that the guard uses as entity keys, and those that it uses as values."""
+        """The call's arguments that the guard uses as entity keys, and those that it uses as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
         shared = self._helpers.used if self._helpers is not None else ()
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 named = node.func.value if isinstance(node.func, ast.Attribute) else None
-                # A shared function's argument is nearly always an entity's key.
+                # An argument of a shared function is nearly always an entity's key.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in parts_of(argument))
@@ -113,7 +110,7 @@ class Guard:
 
     @cached_property
     def facts(self) -> frozenset[str]:
-        """The attribute names that the guard reads, also with their entity, such as `Request.reason`."""
+        """The attribute names that the guard reads, with and without their entity, such as `Request.reason`."""
         nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
@@ -126,7 +123,7 @@ class Guard:
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """The entities that the guard reads by a key other than the call's arguments."""
+        """The entities that the guard reads by keys that are not arguments of the call."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
@@ -135,7 +132,7 @@ class Guard:
 
     @cached_property
     def covering(self) -> Callable[..., Any]:
-        """The compiled function with branch coverage."""
+        """The compiled function, with branch coverage."""
         scope = Scope(self.file, self._vocabulary, cover=True)
         scope.helpers = (
             None if (known := self._helpers) is None else FileHelpers(known.nodes, known.files, translate_helper)
@@ -206,7 +203,6 @@ def parse_guard_files(
 
 
 def _closed(names: set[str], calls: Mapping[str, set[str]], among: Collection[str] | None = None) -> set[str]:
-    """Return the given functions and everything they call, restricted to `among` if given."""
     while more := set[str]().union(*(calls.get(name, ()) for name in names)) - names:
         if among is not None and not (more := more & set(among)):
             break
@@ -220,7 +216,7 @@ def _called_by(node: ast.FunctionDef) -> set[str]:
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:
-    """Return the functions of one file within the size limits, and the errors around them."""
+    """Return the functions of one file that are within the size limits, and the errors of the file."""
     tree, faults = parse_text(text, file=file)
     functions: list[ast.FunctionDef] = []
     names: set[str] = set()
@@ -242,7 +238,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
 
 
 def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[GuardError]]:
-    """Return the syntax tree of `text`; an empty module and the error if parsing fails."""
+    """Return the syntax tree of `text`. If parsing fails, return an empty module and the error."""
     nothing = ast.Module([], [])
     if len(text) > SOURCE:
         return nothing, [_fault(f"the file has {len(text)} characters", file, 1, f"keep it under {SOURCE}")]
@@ -267,12 +263,11 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
 
 
 def _is_encodable(text: str) -> bool:
-    """Whether a text has no lone surrogate, which an escape such as `\\ud800` can write."""
     return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 _KEYWORD = re.compile(rf"\.({'|'.join(keyword.kwlist)})(_?)\b")
-"""A field or argument named by a Python keyword, which a guard writes with an underscore: `call.from_`."""
+"""Matches a field or argument whose name is a Python keyword. A guard writes it with an underscore: `call.from_`."""
 
 
 def _mend(error: SyntaxError) -> str:
@@ -287,7 +282,7 @@ def _mend(error: SyntaxError) -> str:
 
 
 def size_fault(node: ast.AST, file: str) -> GuardError | None:
-    """Return the error for a function that is too large or too deep. Computed without recursion."""
+    """Return the error for a function that is too large or too deeply nested. Computed without recursion."""
     line = getattr(node, "lineno", 1)
     level = [node]
     count = depth = 0

@@ -45,7 +45,7 @@ from bylaw.text.cost import spend
 
 
 class Assumptions:
-    """One possible state of the user's and the host's facts, as a set of values for each fact."""
+    """One possible state of the facts that only the user or the host can supply, as a set of values per fact."""
 
     __slots__ = ("regions",)
 
@@ -82,7 +82,7 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """Raised while testing a member whose answer depends on an unknown value."""
+    """Raised while testing a member if the answer depends on an unknown value."""
 
 
 class Split(Exception):
@@ -93,7 +93,7 @@ class Split(Exception):
 
 
 class Hushed(Exception):
-    """Raised when a denial's text depends on an unknown value. The text is then composed without that value."""
+    """Raised if the text of a denial depends on an unknown value. The text is then composed without that value."""
 
 
 def no_such(entity: str, key: Any) -> str:
@@ -104,15 +104,15 @@ def no_such(entity: str, key: Any) -> str:
 
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
-"""The fact to report if part of the conversation is unknown."""
+"""The fact that is reported if part of the conversation is unknown."""
 UNCOUNTED = "done()"
 """Stands for the entity in a fact about an unknown count."""
 REQUEST = Fact("request", (), "allows")
-"""The fact that the user wants a call outside the request."""
+"""The fact that the user wants a call that the request does not cover."""
 _TRACED = Field("provenance", "object")
 _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
-"""Types of key parts that need conversion to text."""
+"""Types of key parts that must be converted to strings."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
 """Types that cannot be part of a cached question. A list is not hashable, and `True` would equal `1`."""
 
@@ -149,7 +149,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """The facts that one path has read, indexed for names."""
+    """The names that occur as values of the facts read on one path."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -177,7 +177,7 @@ class References:
 
 
 class GuardRun(BuiltIns):
-    """Runs guards on one call, one path at a time. Compiled code knows this object as `_`.
+    """Runs guards on one call, one path at a time. Compiled code refers to this object as `_`.
 
     Guards run one after another and share the source's answers.
     """
@@ -225,7 +225,6 @@ class GuardRun(BuiltIns):
         self.start()
 
     def complete(self, assumptions: Assumptions) -> None:
-        """Start a completion without decisions."""
         self.assumptions = assumptions
         self.decisions: list[bool] = []
         """Decisions along this path. A decision that is True still has another branch to run."""
@@ -245,25 +244,27 @@ class GuardRun(BuiltIns):
     def start(self) -> None:
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """Values read on the path, or the Unknowns for them."""
+        """Values read on the path, or the Unknowns that stand for them."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether reads are recorded. Reads are not recorded after the first unknown fact or in a denial's text."""
+        """Whether reads are recorded. They are not recorded after the first unknown fact or while composing a
+        denial.
+        """
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path took an unknown field as null. A later failure may follow from this, so it denies."""
+        """Whether the path took an unknown field as null. A later failure may be a consequence of this, so it
+        denies.
+        """
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """Drop every Unknown, because each refers back to this run in a cycle."""
+        """Drop every Unknown, because each one refers back to this run and forms a cycle."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
-
-    # The call.
 
     def argument(self, name: str) -> Any:
         value = self.admitted.get(name, self)
@@ -289,10 +290,8 @@ class GuardRun(BuiltIns):
             fail(f"`{part[:40]}` is text, not a boolean; compare it with text")
         return part
 
-    # Facts.
-
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """Return an entity's key; an Unknown if any part is unknown."""
+        """Return an entity's key, or an Unknown if any part is unknown."""
         is_text = is_known = True
         for part in parts:
             if part.__class__ is not str:
@@ -358,7 +357,7 @@ class GuardRun(BuiltIns):
         return admit(self.time, self.zone)
 
     def do_provenance(self, value: Any) -> Any:
-        """Return the source of one of the call's values, as a record; see `Traced.record`."""
+        """Return the source of one of the call's values as a record. See `Traced.record`."""
         self.spend(1)
         if isinstance(value, Unknown):
             raise Stuck(value)
@@ -405,15 +404,13 @@ class GuardRun(BuiltIns):
                 fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """Ask the source a question other than one fact's value, and cache the answer."""
+        """Ask the source a question about anything but a single fact's value, and cache the answer."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
         if question not in self.given:
             self.given[question] = ask()
         return self.given[question]
-
-    # Answers.
 
     def hush(self, fallback: str) -> str:
         self.hushed, self.is_noting, self.is_open = fallback, False, True
@@ -423,7 +420,6 @@ class GuardRun(BuiltIns):
         return "deny", "".join(parts)
 
     def shown(self, value: Any) -> str:
-        """Return a value as a denial shows it."""
         if isinstance(value, Unknown):
             return "..."
         if isinstance(value, (list, tuple)):
@@ -435,10 +431,8 @@ class GuardRun(BuiltIns):
             self.coverage.add(branch)
         return True
 
-    # Forks.
-
     def decide(self, truth: UnknownBool) -> bool:
-        """Decide an Unknown boolean: by the path so far, or as a new decision."""
+        """Decide an Unknown boolean, either from the path so far or as a new decision."""
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -484,8 +478,6 @@ class GuardRun(BuiltIns):
         self.is_open = True
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
-
-    # Unknown facts.
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
         """Choose one of a fact's few possible values. Other paths choose the others."""
@@ -537,7 +529,7 @@ class GuardRun(BuiltIns):
         return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Record that the entity may be missing, which adds a denial to the possible outcomes."""
+        """Record that the entity may be missing. This adds a denial to the possible outcomes."""
         if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
@@ -548,7 +540,7 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return the field of an entity with an unknown key. Its missing facts are the key's."""
+        """Return the field of an entity with an unknown key. Its missing facts are those of the key."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -561,7 +553,7 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it reads a field of an entity assumed missing. `decide` covers the reverse order."""
+        """End the path if it reads a field of an entity that it assumed missing. `decide` handles the reverse order."""
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)

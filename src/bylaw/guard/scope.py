@@ -26,15 +26,13 @@ from bylaw.guard.language import (
 
 
 class Helper(Struct, frozen=True):
-    """A translated shared function."""
-
     kind: str | None
     """The entity that the function returns, if any."""
     called: Any
 
 
 class FileHelpers:
-    """Functions that one guard may call, translated on first use."""
+    """Functions that one guard may call, translated when they are first used."""
 
     def __init__(
         self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
@@ -42,13 +40,13 @@ class FileHelpers:
         self.nodes = nodes
         self._translate = translate
         self.files = files
-        """Files of functions that are defined outside the guard's own file."""
+        """The files of functions that are defined outside the guard's own file."""
         self.used: set[str] = set()
         self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
         self._open: list[str] = []
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """Return the function that `node` calls, translated for arguments of these kinds; None if it has errors."""
+        """Return the function that `node` calls, translated for arguments of these kinds, or None if it has errors."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         self.used.add(name)
@@ -80,7 +78,6 @@ class FileHelpers:
 
 
 def _returned(node: ast.FunctionDef) -> Iterator[str]:
-    """Yield the names of functions whose result is returned unchanged."""
     ways: list[ast.expr | None] = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
     for way in ways:
         if isinstance(way, ast.IfExp):
@@ -114,33 +111,31 @@ class Scope:
         self.faults: list[GuardError] = []
         self.constants: dict[str, Any] = {}
         self.branches: list[tuple[str, int, int, str]] = []
-        """File, line, column and kind of each branch."""
         self.parameters = tuple(parameters)
         """Parameters with plain values: the records that a predicate reads."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
         """Every variable of the function, with its entity if it holds one."""
         self.sure: set[str] = set(parameters)
-        """Variables that every path to this point assigns."""
+        """Variables that are assigned on every path to this point."""
         self.scopes: list[dict[str, str | None]] = []
         self.call, self.facts, self.history = call, facts, history
-        """The names of these parameters; empty for a missing parameter."""
+        """The names of these parameters. Empty if a parameter is missing."""
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
-        """Built-ins that this kind of function lacks."""
+        """Built-ins that are not available in this kind of function."""
         self.nullable: frozenset[str] = frozenset()
         """Parts of records and loop variables that may be None, because the function compares them with `None`."""
         self.nullable_names: frozenset[str] = frozenset()
         self.aliases: dict[str, ast.expr] = {}
-        """Variables assigned exactly once, with values."""
+        """The variables that are assigned exactly once, with their values."""
         self.records: frozenset[str] = frozenset()
-        """Parameters with records that Bylaw builds. In these, `None` means absent."""
+        """Parameters that hold records built by Bylaw. In these, `None` means absent."""
         self.looped: set[str] = set()
         self.helpers: FileHelpers | None = None
         self.label = ""
         """Distinguishes questions with the same text about different entities."""
 
     def note_nullable(self, node: ast.AST) -> None:
-        """Collect the values that a function compares with `None`."""
         parts = parts_of(node)
         self.nullable, self.nullable_names = parts_compared(parts), variables_compared(parts)
         self.aliases = named_once(parts)
@@ -176,7 +171,6 @@ class Scope:
         return len(self.branches) - 1
 
     def kind(self, name: str) -> str | None:
-        """Return the entity that `name` holds, if any."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -187,7 +181,6 @@ class Scope:
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.records
 
     def is_local(self, name: str) -> bool:
-        """Whether `name` is a comprehension variable."""
         return any(name in scope and scope[name] is None for scope in self.scopes)
 
     def is_root(self, node: ast.expr, name: str) -> bool:
@@ -235,7 +228,6 @@ class Reading:
         self.expression = expression
 
     def entity(self, node: ast.expr) -> Entity | None:
-        """Return the entity of `facts.X`."""
         if isinstance(node, ast.Attribute) and self.scope.is_root(node.value, self.scope.facts):
             found = self.scope.vocabulary.entities.get(node.attr)
             if found is None:
@@ -245,7 +237,7 @@ class Reading:
         return None
 
     def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
-        """Return the entity and key of an expression; None if it is not an entity."""
+        """Return the entity and key of an expression, or None if it is not an entity."""
         if isinstance(node, ast.Name):
             entity = self.scope.kind(node.id)
             if entity is None:
@@ -298,7 +290,7 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """Return the called shared function, translated for these arguments; None on error.
+        """Return the called shared function, translated for these arguments, or None after an error.
 
         `call` and `facts` must be passed under these names. They keep their meaning in the function.
         """
@@ -321,7 +313,7 @@ class Reading:
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
-        """Return a shared function's arguments other than `call` and `facts`."""
+        """Return a shared function's arguments, without `call` and `facts`."""
         return [
             value
             for value in node.args

@@ -24,8 +24,6 @@ from bylaw.guard.scope import Helper, Scope
 
 
 class LazyFunction:
-    """A function compiled on first use."""
-
     def __init__(self, compile: Callable[[], Callable[..., Any]]) -> None:
         self._compile = compile
 
@@ -46,7 +44,6 @@ class Statements:
         self.loops = 0
 
     def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "LazyFunction | None":
-        """Return the compiled function, or None after errors."""
         self.signature(node, parameters)
         self.scope.note_nullable(node)
         self.collect(node.body)
@@ -203,7 +200,9 @@ class Statements:
                 )
 
     def denying(self, text: ast.expr) -> ast.expr:
-        """Translate a denial's text. Facts read only for the text cannot affect the decision, fail or fork."""
+        """Translate the text of a denial. Facts that are read only for this text cannot affect the decision, fail or
+        fork.
+        """
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
             self.values.literal(text)
             return self.scope.constant(("deny", text.value))
@@ -304,7 +303,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _names_tools(argument: ast.arg) -> bool:
-    """Whether the annotation names tools, such as `call: one_tool | another` or `call: write(order_id)`; see
+    """Whether the annotation names tools, such as `call: one_tool | another` or `call: write(order_id)`. See
     `policy.stated`.
     """
     named = (ast.Name, ast.BinOp, ast.BitOr, ast.Call, ast.Load)
@@ -316,7 +315,7 @@ def _names_tools(argument: ast.arg) -> bool:
 
 
 def _inherit_lines(node: ast.AST, line: int) -> None:
-    """Give generated nodes the line of the source around them, so that failures name this line."""
+    """Give generated nodes the line of the source that they come from, so that failures name this line."""
     pending: list[tuple[ast.AST, int]] = [(node, line)]
     while pending:
         part, line = pending.pop()
@@ -329,8 +328,6 @@ def _inherit_lines(node: ast.AST, line: int) -> None:
 
 
 class Translated(Statements):
-    """A function that returns a value, translated for arguments of given kinds."""
-
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope, ())
         self.gives: str | None = None
@@ -353,7 +350,7 @@ class Translated(Statements):
 
 
 def translate_helper(scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
-    """Translate a function that a guard calls, for arguments of these kinds; None if it has errors."""
+    """Translate a function that a guard calls, for arguments of these kinds. Return None if it has errors."""
     helpers = scope.helpers
     assert helpers is not None
     names = [argument.arg for argument in node.args.args]

@@ -1,4 +1,5 @@
-"""Automata of formulas. A small automaton is built in full and minimal; a large one is built state by state as needed.
+"""Automata of formulas. A small automaton is built in full and minimised. A large one is built state by state, as
+needed.
 
 Formulas with the same skeleton and the same possible letters share an automaton. It has two versions. `plain` reads a
 trace once. `rearming` starts the formula again after each step that breaks it for good, and keeps the history.
@@ -29,18 +30,19 @@ STATE_CAP = 400
 STEP_CAP = 20_000
 """An automaton with more transitions is built lazily."""
 SEARCH_CAP = 2_000
-"""How many transitions a lazy automaton searches for a verdict. A large demand counts as several."""
+"""The maximum number of transitions that a lazy automaton searches for a verdict. A large demand counts as several."""
 REPEAT_CAP = 2_000
-"""How many transitions a lazy automaton first spends on repeated letters."""
+"""The maximum number of transitions that a lazy automaton first spends on repeated letters."""
 REPEATS = 32
 
 
 class WholeAutomaton(Struct, frozen=True):
-    """A complete, minimal automaton in flat tables, indexed by state times the number of letters, plus column."""
+    """A complete, minimal automaton in flat tables. The index is the state times the number of letters, plus the
+    column.
+    """
 
     letters: tuple[int, ...]
     columns: dict[int, int]
-    """Maps a letter to its column."""
     after: tuple[int, ...]
     verdicts: tuple[int | None, ...]
     accepting: tuple[bool, ...]
@@ -66,15 +68,15 @@ class LazyAutomaton:
     """An automaton that creates its states on demand.
 
     A search of at most `SEARCH_CAP` transitions finds the verdict. The verdict is current if the search reaches the
-    other value, and permanent if the search completes without reaching that value. A search that is cut short, or knows
-    only some letters, gives None. Every verdict given is correct.
+    other value, and permanent if the search completes without reaching it. A search that is cut short, or knows only
+    some letters, gives None. Every verdict given is correct.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
         self._progression = progression
         self._letters = letters
         self._complete = complete
-        """Whether `letters` has all possible letters. Otherwise a search can only show that a value may change."""
+        """Whether `letters` contains all possible letters. Otherwise a search can only show that a value may change."""
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -141,7 +143,7 @@ class LazyAutomaton:
         return False
 
     def _changes(self, state: State, value: bool) -> bool | None:
-        """Whether any path leads to the other value; None if the search was cut short."""
+        """Whether any path leads to the other value. None if the search was cut short."""
         seen = {state}
         waiting = [state]
         left = SEARCH_CAP
@@ -165,7 +167,7 @@ Automaton = WholeAutomaton | LazyAutomaton
 
 
 def _cost(state: State) -> int:
-    """Return the cost of a step from this state in a search. This is slow for large demands."""
+    """Return the cost of a search step from this state. Steps are slow for large demands."""
     return 1 + len(state[1]) ** 2 // 500
 
 
@@ -184,7 +186,6 @@ class Pair:
 
     @cached_property
     def plain(self) -> Automaton:
-        """The automaton that reads a trace once."""
         if not self.is_whole:
             return LazyAutomaton(self._progression, self._ahead, complete=self._exact, rearming=False)
         classes, rows = self._classes, self._rows
@@ -253,7 +254,6 @@ class Pair:
     def _table(
         self, classes: list[int], rows: list[list[int]], outputs: Sequence[Sequence[int | None]]
     ) -> WholeAutomaton:
-        """Build the automaton of the classes, numbered as they are reached from the start."""
         numbers = {classes[0]: 0}
         members = [0]
         after: list[int] = []
@@ -275,7 +275,9 @@ class Pair:
 
 
 def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[int]:
-    """Return the class of each state by Moore's algorithm. Two states share a class if no input distinguishes them."""
+    """Return the class of each state, using Moore's algorithm. Two states share a class if no input
+    distinguishes them.
+    """
     numbers: dict[Hashable, int] = {}
     classes = [numbers.setdefault(label, len(numbers)) for label in labels]
     while True:
@@ -295,5 +297,5 @@ def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tup
 
 
 def automaton(alphabet: Alphabet) -> Pair:
-    """Return the automaton for an alphabet, shared by all rules with this alphabet."""
+    """Return the automaton for an alphabet. All rules with this alphabet share it."""
     return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact, alphabet.samples)

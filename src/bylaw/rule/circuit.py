@@ -48,21 +48,19 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicates(self) -> tuple[str, ...]:
-        """The rules' predicates without the action itself."""
+        """The predicates of the rules, without the action itself."""
         names = set[str]().union(*(atoms(rule.formula) for rule in self.rules))
         return tuple(sorted(names - {self.action}))
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True):
-    """How one rule evaluates the action."""
-
     name: str
     speech: Speech
     weight: float
     hard: bool = False
     policy: str = ""
     with_action: bool | None = None
-    """Whether the rule is followed if the action is taken; None if that depends on an unknown predicate."""
+    """Whether the rule is followed if the action is taken. None if that depends on an unknown predicate."""
     without_action: bool | None = None
     unknown: tuple[str, ...] = ()
 
@@ -93,7 +91,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ask_next(self) -> str | None:
-        """The predicate with the most influence on the answer."""
+        """The predicate that influences the answer most."""
         if not self.influence:
             return None
         return max(sorted(self.influence), key=self.influence.__getitem__)

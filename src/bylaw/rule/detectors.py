@@ -26,7 +26,6 @@ _DATE = re.compile(r"\d{4}[ .-]\d{2}[ .-]\d{2}|\d{2}[ .-]\d{2}[ .-]\d{4}")
 
 
 def emails(text: str) -> Iterator[str]:
-    """Yield e-mail addresses."""
     return (found.group() for found in _EMAIL.finditer(text))
 
 
@@ -40,12 +39,10 @@ def phones(text: str) -> Iterator[str]:
 
 
 def cards(text: str) -> Iterator[str]:
-    """Yield payment card numbers."""
     return (found.group() for found in _CARD.finditer(text) if passes_luhn(found.group()))
 
 
 def ibans(text: str) -> Iterator[str]:
-    """Yield international bank account numbers."""
     for found in _IBAN.finditer(text):
         number = found.group().replace(" ", "")
         if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1:
@@ -53,7 +50,6 @@ def ibans(text: str) -> Iterator[str]:
 
 
 def social_security_numbers(text: str) -> Iterator[str]:
-    """Yield numbers that look like US social security numbers."""
     return (found.group() for found in _SSN.finditer(text))
 
 

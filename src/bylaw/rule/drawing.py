@@ -1,5 +1,3 @@
-"""Draws SVG pictures of a rule's automaton and of an action's circuit."""
-
 from collections.abc import Sequence
 from html import escape
 from textwrap import wrap
@@ -18,7 +16,6 @@ COLOURS: dict[StateVerdict, tuple[str, str]] = {
 }
 """Fill and line colours."""
 STATE_LIMIT = 40
-"""The maximum number of states to draw."""
 _WIDTH = 1020
 _LINE = 20
 _BOX = 34
@@ -38,7 +35,7 @@ def draw_automaton(rule: Rule) -> str:
     y += 56
     for state in range(table.states):
         edges = _edges(table, state)
-        # The start has a verdict only if acts lead back to it.
+        # The start state has a verdict only if acts lead back to it.
         is_start = state == 0 and 0 not in table.after
         colours = ("#ffffff", "#444444") if is_start else COLOURS[_verdict(table, state)]
         body.append(_circle(56, y + 22, 24, colours))
@@ -79,7 +76,6 @@ def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
 
 
 def _edges(table: WholeAutomaton, state: int) -> dict[int, list[int]]:
-    """Return the next states, each with the letters that lead to it."""
     found: dict[int, list[int]] = {}
     for column, letter in enumerate(table.letters):
         found.setdefault(table.after[state * len(table.letters) + column], []).append(letter)

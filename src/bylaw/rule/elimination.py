@@ -23,7 +23,7 @@ EliminationStep = tuple[tuple[int, Gather | None], ...]
 class EliminationPlan(msgspec.Struct, frozen=True):
     steps: tuple[EliminationStep, ...]
     roots: tuple[int, ...]
-    """Tables left without variables. Their product is the result."""
+    """The tables that are left without variables. Their product is the result."""
     width: int
 
 
@@ -31,7 +31,7 @@ class EliminationPlan(msgspec.Struct, frozen=True):
 def plan(
     scopes: tuple[Variables, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None
 ) -> EliminationPlan | None:
-    """Plan how to eliminate every variable of `scopes`; None if this exceeds the cap.
+    """Plan how to eliminate every variable of `scopes`. None if this exceeds the cap.
 
     The default `order` comes from `elimination_order`. An order found for larger scopes also works.
     """

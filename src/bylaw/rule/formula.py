@@ -21,14 +21,10 @@ class _Printed(Struct, frozen=True):
 
 
 class Constant(_Printed, frozen=True):
-    """True or false at every step."""
-
     value: bool
 
 
 class Atom(_Printed, frozen=True):
-    """A predicate at the current step."""
-
     name: str
 
 
@@ -156,7 +152,7 @@ def operands(formula: Formula) -> tuple[Formula, ...]:
 
 
 def walk(formula: Formula) -> Iterator[Formula]:
-    """Yield the formula and all its parts, each part before its own parts, left to right."""
+    """Yield the formula and all its parts from left to right, each one before its own parts."""
     waiting = [formula]
     while waiting:
         part = waiting.pop()
@@ -180,12 +176,10 @@ def depth(formula: Formula) -> int:
 
 
 def is_propositional(formula: Formula) -> bool:
-    """Whether the formula has no temporal operator."""
     return not any(isinstance(part, Future | Past) for part in walk(formula))
 
 
 def is_past_only(formula: Formula) -> bool:
-    """Whether the formula has no future operator."""
     return not any(isinstance(part, Future) for part in walk(formula))
 
 
@@ -194,7 +188,6 @@ def show(formula: Formula) -> str:
 
 
 def show_name(name: str) -> str:
-    """Return a predicate's name, quoted if needed."""
     if _PLAIN_NAME.fullmatch(name) and name not in RESERVED:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
@@ -334,7 +327,7 @@ def _unreadable(word: str, column: int) -> FormulaError:
 
 
 def _meant(word: str) -> str:
-    """Return the keyword that a misspelt word may mean, or an empty text."""
+    """Return the keyword that a misspelt word may mean, or an empty string."""
     upper = word.upper()
     if upper in _UNARY or upper in _BINARY or upper == "IFF":
         return upper
@@ -360,7 +353,7 @@ class _Parser:
         self.parentheses = 0
         """The nesting of parentheses, counted separately so that every printed formula can be read again."""
         self.future: list[tuple[int, str]] = []
-        """Column and word of each future operator so far, to find those inside a past operator."""
+        """The column and word of each future operator so far, used to find those inside a past operator."""
 
     @property
     def now(self) -> _Token:

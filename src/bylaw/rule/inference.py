@@ -97,7 +97,6 @@ def _possible_values(formula: Formula) -> bytes:
 
 
 def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduced:
-    """Drop unknown predicates that do not affect the rule."""
     position = 0
     while position < len(scope):
         step = 1 << position
@@ -117,7 +116,7 @@ def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduce
 
 
 def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column | WideRule | None:
-    """Prepare a rule for reduction; None for a temporal rule. The rule's predicates get numbers in both cases."""
+    """Prepare a rule for reduction. Return None for a temporal rule; its predicates are numbered all the same."""
     formula = formula.operand if isinstance(formula, Always) else formula
     names = atoms(formula)
     if not is_propositional(formula):
@@ -132,7 +131,7 @@ def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column 
 
 @lru_cache(maxsize=8192)
 def differences(reduced: Reduced) -> tuple[int, ...]:
-    """Return for each completion the action's effect on the rule: -1, 0 or 1."""
+    """Return, for each completion, the action's effect on the rule: -1, 0 or 1."""
     if reduced.is_wide:
         return tuple(one - other for one in reduced.kept_with for other in reduced.kept_without)
     return tuple(map(sub, reduced.kept_with, reduced.kept_without))
@@ -168,7 +167,6 @@ class Inference:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
         self.numbers: dict[str, int] = {}
-        """The bit of each predicate."""
         self._columns: dict[str, Column | WideRule | None] = {}
         self._bound = lru_cache(maxsize=_MEMO)(self._bind)
         self._state = lru_cache(maxsize=_MEMO)(self._described)
@@ -183,7 +181,7 @@ class Inference:
         self._soft = [rule for rule in circuit.rules if not rule.hard]
 
     def assess(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-        """Assess the action. `tables` gives each temporal rule the table of its monitor's state."""
+        """Assess the action. `tables` contains, for each temporal rule, the table for its monitor's state."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
         states = tuple(self._state(*each) for each in reduced.items())
@@ -226,7 +224,7 @@ class Inference:
         )
 
     def margin(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> float | None:
-        """Return the exact margin of the weighted rules; None above the width cap or if no world is possible."""
+        """Return the exact margin of the weighted rules. None above the width cap or if no world is possible."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         if contradicted:
             return None
@@ -274,7 +272,9 @@ class Inference:
         return column
 
     def _deduced(self, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> tuple[_Facts, list[str]]:
-        """Deduce what each hard physical rule forces. Return also the rules that the evidence contradicts."""
+        """Deduce the values that each hard physical rule forces. Also return the rules that the evidence
+        contradicts.
+        """
         contradicted: list[str] = []
         changed = bool(self._knowledge)
         while changed and not contradicted:
@@ -326,7 +326,9 @@ class Inference:
         return (taken - without) / (taken + without)
 
     def _order(self, facts: _Facts) -> tuple[int, ...] | None:
-        """Return an elimination order for every combination of values, cached by the set of known predicates."""
+        """Return an elimination order that works for every combination of values. Cached by the set of known
+        predicates.
+        """
         return elimination_order(tuple([mask & ~facts.known for mask in self._masks]), self.circuit.width_cap)
 
     def _interval(
@@ -361,7 +363,6 @@ class Inference:
         return math.tanh(low / 2), math.tanh(high / 2)
 
     def _hard(self, reduced: Mapping[str, Reduced], knowledge: list[Reduced]) -> tuple[list[str], list[str], list[str]]:
-        """Return the names of hard rules that veto, conflict, or are undecided."""
         veto: list[str] = []
         conflict: list[str] = []
         undecided: list[str] = []
@@ -376,7 +377,6 @@ class Inference:
         return veto, conflict, undecided
 
     def _cases(self, rule: Reduced, knowledge: list[Reduced]) -> set[tuple[int, int]]:
-        """Return the rule's possible values with and without the action, in worlds that the knowledge allows."""
         if rule.is_wide:
             return {(one, other) for one in rule.kept_with for other in rule.kept_without}
         pairs = list(zip(rule.kept_with, rule.kept_without, strict=True))
@@ -396,7 +396,6 @@ class Inference:
         soft: list[tuple[float, Reduced]],
         knowledge: list[Reduced],
     ) -> dict[str, float]:
-        """Return how far each unknown predicate moves the margin."""
         bits = set[int]().union(*(reduced.scope for _, reduced in soft), *(reduced.scope for reduced in knowledge))
         found: dict[str, float] = {}
         for name in self._names(sorted(bits)):
@@ -452,7 +451,7 @@ class Inference:
 
 
 def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-    """Assess a circuit's action. To assess one circuit often, keep an `Inference`."""
+    """Assess a circuit's action. To assess the same circuit often, keep an `Inference`."""
     return Inference(circuit).assess(evidence, tables=tables)
 
 
@@ -463,7 +462,6 @@ def _closed(soft: list[tuple[float, Reduced]]) -> float:
 def _factors(
     soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts, *, in_logs: bool = False
 ) -> tuple[tuple[Variables, ...], list[Numbers]]:
-    """Return the tables to multiply: soft rules in order, then knowledge, then probabilities."""
     scopes: list[Variables] = []
     tables: list[Numbers] = []
     for weight, reduced in soft:

@@ -5,8 +5,8 @@ reaches the learned threshold. The default loss asks for a distance of 1 on the 
 smooth near that distance and linear beyond it, so that a wrong label has limited effect. Weights are at least 0 and
 have an L2 penalty.
 
-The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). All weights at 0 minimise it, and with prohibitions only,
-safe acts can only reduce weights.
+The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). It is least if all weights are 0, and with prohibitions
+only, safe acts can only reduce weights.
 """
 
 import math
@@ -30,12 +30,14 @@ class LabelledAct(msgspec.Struct, frozen=True):
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights by rule, with their threshold."""
+    """Weights by rule, and the threshold that belongs to them."""
 
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules without an example. This proves nothing, so each keeps a weight that denies a call by itself."""
+    """Rules that no example tested. Each keeps a weight that denies a call by itself, because a missing example proves
+    nothing.
+    """
 
     @property
     def eps(self) -> float:
@@ -64,7 +66,7 @@ def learn(
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
     """Raise weights until each rule denies on its own, unless labels contradict this.
 
-    A rule that is broken only together with others, or never, gets little weight from the loss. This does not show that
+    The loss gives little weight to a rule that is never broken, or only together with others. This does not show that
     the rule is unimportant. The weight is raised if this does not reduce the number of correctly classified examples.
     """
     for place, weight in enumerate(theta):
@@ -76,7 +78,7 @@ def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], thresho
 
 
 class LabelledActs:
-    """Examples without duplicates, and both losses with gradients."""
+    """Deduplicated examples, and both loss functions with their gradients."""
 
     def __init__(self, examples: Iterable[LabelledAct]) -> None:
         counts: dict[LabelledAct, int] = {}
@@ -93,7 +95,9 @@ class LabelledActs:
         ]
 
     def hinge(self, theta: Sequence[float], threshold: float, l2: float) -> tuple[float, list[float], float]:
-        """Return the default loss, its gradient by weight, and its slope by threshold."""
+        """Return the default loss, its gradient with respect to the weights, and its slope with respect to the
+        threshold.
+        """
         value = l2 / 2 * math.fsum(t * t for t in theta)
         gradient = [l2 * t for t in theta]
         slope = 0.0
@@ -129,7 +133,6 @@ def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold:
 
 
 def z(example: LabelledAct, theta: Sequence[float]) -> float:
-    """Return the weighted sum of an example."""
     return math.fsum(lean * weight for lean, weight in zip(example.leans, theta, strict=True))
 
 
@@ -181,5 +184,5 @@ def descend_paper(
 
 
 def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Combine a trajectory's acts into one example, with the lowest value of each rule."""
+    """Combine the acts of a trajectory into one example, taking the lowest value of each rule."""
     return tuple(min(column) for column in zip(*acts, strict=True))

@@ -35,7 +35,7 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values complies with a rule that is in one monitor state; None if unknown."""
+"""Whether an act with these values complies with a rule whose monitor is in a given state. None if unknown."""
 
 
 class TruthTable(msgspec.Struct, frozen=True):
@@ -45,12 +45,11 @@ class TruthTable(msgspec.Struct, frozen=True):
     values: bytes
 
     def __call__(self, letter: Mapping[str, bool]) -> bool:
-        """Return the value if every predicate is known."""
         return bool(self.values[sum(1 << j for j, name in enumerate(self.atoms) if letter[name])])
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """Return the table of a propositional formula, over `names` or its own predicates.
+    """Return the truth table of a propositional formula, over `names` or its own predicates.
 
     `ALWAYS f` counts as `f` at the current act.
     """
@@ -63,7 +62,7 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return the truth table of a propositional formula over `names` as bits. The other predicates are `known`."""
+    """Return the truth table of a propositional formula over `names` as bits. All other predicates are in `known`."""
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -134,9 +133,9 @@ class ActValues(msgspec.Struct, frozen=True):
     left: Mapping[str, bool]
 
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
-        """Return the rule's table over the action and those of its predicates `names` that are unknown.
+        """Return the rule's table over the action and the unknown ones among its predicates `names`.
 
-        `states` has one function per possible monitor state. The function says whether an act complies with the rule.
+        `states` has one function per possible monitor state. It reports whether an act complies with the rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
@@ -199,15 +198,14 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 
 
 TABLE_CAP = 18
-"""Up to this many connected predicates, truth tables give the possible letters."""
+"""With up to this many connected predicates, truth tables give the possible letters."""
 SEARCH_CAP = 1000
 """The maximum number of cases in a search for letters."""
 LETTER_CAP = 4096
-"""The maximum number of letters to list."""
 
 
 class Alphabet(Struct, frozen=True):
-    """A formula's skeleton, and the way from predicates to letters."""
+    """A formula's skeleton, and how predicates map to letters."""
 
     skeleton: Formula
     """The formula with its leaves replaced by atoms named `0`, `1`, ..."""
@@ -215,7 +213,7 @@ class Alphabet(Struct, frozen=True):
     names: tuple[str, ...]
     """Predicates in order of appearance. Predicate `j` is bit `j` of an assignment."""
     possible: tuple[int, ...]
-    """All possible letters in order; empty if there are too many to list."""
+    """All possible letters in order. Empty if there are too many to list."""
     exact: bool
     """False if `possible` may contain impossible letters."""
     samples: tuple[int, ...] = ()
@@ -234,7 +232,7 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the letters that completions of `known` give, none if too many, and whether the list is exact."""
+    """Return the letters that completions of `known` give (none if too many), and whether the list is exact."""
     if known:
         settled = {name: value for name, value in known.items() if value is not None}
         leaves = [condition(leaf, settled) for leaf in leaves]
@@ -293,7 +291,6 @@ def _is_temporal(formula: Formula) -> bool:
 
 
 def _groups(leaves: Sequence[Formula]) -> list[list[int]]:
-    """Return leaf numbers, grouped by shared predicates."""
     groups: list[tuple[set[str], list[int]]] = []
     for place, leaf in enumerate(leaves):
         names = set(atoms(leaf))
@@ -339,7 +336,6 @@ def _search(leaves: Sequence[Formula], group: Sequence[int]) -> tuple[list[int],
 
 
 def _joint(tables: Sequence[int], group: Sequence[int], rows: int) -> list[int]:
-    """Return the leaf vectors that occur in the truth tables, by splitting the rows leaf by leaf."""
     parts = [(0, (1 << rows) - 1)]
     for table, place in zip(tables, group, strict=True):
         split: list[tuple[int, int]] = []

@@ -29,7 +29,7 @@ class EvalQuestion(msgspec.Struct, frozen=True):
 
 
 class EvalAnswer(msgspec.Struct, frozen=True):
-    """One output line. None means that the value depends on unknown predicates."""
+    """One line of output. None means that the value depends on unknown predicates."""
 
     holds: bool | None
     verdict: StateVerdict | None
@@ -61,7 +61,7 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
-    """Answer every line of JSON with one line. Return the exit status, 3 after any failed line."""
+    """Answer every line of JSON with one line. Return the exit status, which is 3 if any line failed."""
     status = 0
     for number, line in enumerate(stdin):
         reply: object
@@ -81,8 +81,6 @@ def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], ob
 
 
 def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Run `bylaw rules eval`."""
-
     def answer(line: bytes) -> EvalAnswer:
         question = _decoder.decode(line)
         return evaluate_formula(parse(question.formula), question.trace)
@@ -91,11 +89,11 @@ def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule in a question. Its formula is its name if no name is given."""
+    """A rule in a question. If no name is given, its formula is its name."""
 
     formula: str
     weight: float | None = None
-    """The default is 1."""
+    """None means the default of 1."""
     hard: bool = False
     physical: bool = False
     name: str = ""
@@ -105,13 +103,12 @@ class MarginQuestion(msgspec.Struct, frozen=True):
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
-    """Values of predicates; missing values are unknown. The action is tried both ways even if listed."""
+    """Values of predicates. Missing values are unknown. The action is tried both ways even if it is listed."""
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 
 
 def margin_of(question: MarginQuestion) -> dict[str, Any]:
-    """Assess a question's circuit and return one output line."""
     inference, names = _prepared(question.action, question.rules, question.eps, question.width_cap)
     found = inference.assess(question.evidence)
     told = {name: getattr(found, name) for name in ("safe", "decision", "p_action", "margin", "interval")}
@@ -120,7 +117,7 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit with numbered rules, and their names. Numbers allow two rules with the same name."""
+    """Return the circuit with numbered rules, and their names. The numbers allow two rules with the same name."""
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -140,7 +137,6 @@ def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: i
 
 
 def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """Run `bylaw rules margin`."""
     decoder = msgspec.json.Decoder(MarginQuestion)
     return answer_lines(stdin, stdout, lambda line: margin_of(decoder.decode(line)))
 
@@ -153,11 +149,10 @@ ChainPlace = tuple[Bits | None, int]
 NO_CHANCE = 1e-12
 """Smaller probabilities count as zero."""
 LONGEST = 100_000
-"""The maximum number of acts to follow."""
 
 
 class Chain(Struct, frozen=True):
-    """A Markov chain: how often one act follows another. The remaining probability ends the episode."""
+    """A Markov chain: how often one act follows another. The remaining probability is that the episode ends."""
 
     names: tuple[str, ...]
     first: dict[Bits, float]
@@ -170,9 +165,8 @@ class Risk(Struct, frozen=True):
     within: tuple[float, ...]
     """The probabilities that one of the first k acts permanently violates the rule, for k = 1, 2, ..."""
     ever: float
-    """The probability that the rule is ever permanently violated."""
     unmet: float
-    """The probability that the episode ends while the rule still waits."""
+    """The probability that the episode ends while the rule is still waiting."""
 
 
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:
@@ -199,14 +193,14 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
 
 
 def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
-    """Return the rule's risk under the chain. Events after the first break do not matter."""
+    """Return the rule's risk under the chain. Events after the first violation do not matter."""
     ready = program(rule.formula)
     face = ready.pair.plain
     letters = {act: ready.letters(_values(chain, act))[0] for act in (*chain.first, *chain.next)}
     now: dict[ChainPlace, float] = {(None, face.start): 1.0}
     within: list[float] = []
     broken = unmet = 0.0
-    # The chance that an episode continues falls to zero, because every recorded episode ended.
+    # The probability that an episode continues falls to zero, because every recorded episode ended.
     while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
         later: dict[ChainPlace, float] = defaultdict(float)
         for (act, state), chance in now.items():

@@ -22,8 +22,6 @@ from bylaw.trace.event import Event, Message, Result
 
 
 class Program:
-    """The data that all rules with the same formula share."""
-
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
         self._alphabet = alphabet(formula)
@@ -64,22 +62,19 @@ Values = Mapping[str, bool | None]
 """The known predicates at one act. None and missing names mean unknown."""
 
 States = tuple[int, ...] | None
-"""The possible states of a rule: one while everything is known, None once lost."""
+"""The possible states of a rule: one while everything is known. None once the monitor is lost."""
 
 SET_CAP = 2048
 """A monitor with more possible states is lost and reports None from then on."""
 STEP_CAP = 500_000
-"""A monitor that needs more steps for one act is lost. Steps are its states times the possible letters."""
+"""A monitor that needs more steps for one act is lost. The number of steps is its states times the possible letters."""
 
 
 class MonitorReport(Struct, frozen=True):
-    """A rule's report after an act or at the end."""
-
     broke: bool | None
-    """Whether this act (or the end) broke the rule; None if this is unknown."""
+    """Whether this act (or the end) broke the rule. None if unknown."""
     verdict: StateVerdict | None
     holds: bool | None
-    """Whether the rule holds if the episode ends here."""
 
 
 _KNOWN = tuple(MonitorReport(place == BROKEN, verdict, place < 2) for place, verdict in enumerate(VERDICTS))
@@ -116,7 +111,7 @@ def skip(ready: Program, face: Automaton, states: States, values: Values) -> Sta
 
 
 def holds(formula: Formula, steps: Iterable[Values]) -> bool | None:
-    """Whether a formula holds for a whole trace; None if this is unknown."""
+    """Whether a formula holds for a whole trace. None if unknown."""
     ready = program(formula)
     face = ready.pair.plain
     states: States = (face.start,)
@@ -173,7 +168,7 @@ class Monitor:
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """Report the end of the episode. Events that the rule still waits for did not happen."""
+        """Report the end of the episode. Events that the rule still waits for did not occur."""
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
@@ -183,7 +178,6 @@ class Monitor:
         return other
 
     def table(self, act: ActValues) -> TruthTable:
-        """Return the rule's table for an act, over the action and the unknown predicates."""
         return act_table(self.rule, self._program, self._states, act)
 
 
@@ -193,7 +187,9 @@ class Family:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Follows all bindings not seen so far. The monitor of a new binding starts as its copy."""
+        """Follows all bindings that have not been seen yet. The monitor of a new binding starts as a copy of
+        this one.
+        """
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
@@ -204,7 +200,6 @@ class Family:
 
     @property
     def bindings(self) -> list[Hashable]:
-        """The bindings seen so far."""
         return list(self._monitors)
 
     def monitor(self, binding: Hashable) -> Monitor:
@@ -222,7 +217,7 @@ class Family:
         return reports
 
     def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
-        """Whether an act's unknown predicates change nothing for any binding; see `Monitor.is_decided`."""
+        """Whether an act's unknown predicates change nothing for any binding. See `Monitor.is_decided`."""
         met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
@@ -235,31 +230,27 @@ class Family:
         return self._monitors.get(binding, self._others).table(act)
 
     def finish(self) -> dict[Hashable, MonitorReport]:
-        """Report the end of the episode for every binding."""
         return {binding: monitor.finish() for binding, monitor in self._monitors.items()}
 
 
 MEMO = 16_384
-"""The maximum number of cached moves."""
 _FEW = 8
-"""Up to this many unknown predicates, every completion is tried."""
+"""With up to this many unknown predicates, every completion is tried."""
 
 
 class RuleStep(Struct, frozen=True, gc=False):
     """The effect of an act on the rules, by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
-    """Rules that are permanently violated."""
     unsure: tuple[int, ...] = ()
-    """Rules that are broken or not, depending on an unknown predicate."""
+    """Rules that may be broken, depending on an unknown predicate."""
 
 
 UNTOUCHED = RuleStep()
-"""The result of an act that breaks no rule."""
 
 
 class Rulebook:
-    """Rules with their automata, without `FOR EACH` rules; see `Family`."""
+    """Rules and their automata. `FOR EACH` rules are in `Family` instead."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         if any(rule.for_each for rule in rules):
@@ -270,21 +261,18 @@ class Rulebook:
         self.bits = {name: 1 << place for place, name in enumerate(self.predicates)}
         self.everything = (1 << len(self.predicates)) - 1
         self.masks = [sum(self.bits[name] for name in ready.names) for ready in self.programs]
-        """The bits of each rule's predicates."""
         self.start: tuple[States, ...] = tuple((ready.pair.rearming.start,) for ready in self.programs)
         self.move = lru_cache(maxsize=MEMO)(self._move)
         self.step = lru_cache(maxsize=MEMO)(self._step)
         self.needs = lru_cache(maxsize=MEMO)(self._needs)
 
     def _move(self, place: int, states: States, values: int, known: int) -> tuple[States, bool | None]:
-        """Return a rule's states after an act with these values, and whether the act broke the rule."""
         ready = self.programs[place]
         given = {name: bool(values & self.bits[name]) for name in ready.names if known & self.bits[name]}
         after, report = look(ready, ready.pair.rearming, states, given)
         return after, report.broke
 
     def _step(self, every: tuple[States, ...], values: int, known: int) -> tuple[tuple[States, ...], RuleStep]:
-        """Return the states of all rules after an act with these values, and the act's result."""
         after, broken, unsure = list[States](), list[int](), list[int]()
         for place, (states, mask) in enumerate(zip(every, self.masks, strict=True)):
             reached, broke = self.move(place, states, values & mask, known & mask)
@@ -295,7 +283,6 @@ class Rulebook:
         return tuple(after), step
 
     def _needs(self, every: tuple[States, ...], values: int, unknown: int) -> int:
-        """Return the bits of the unknown predicates that can change the next state of some rule."""
         found = 0
         for place, (states, mask) in enumerate(zip(every, self.masks, strict=True)):
             if unknown & mask:
@@ -303,7 +290,6 @@ class Rulebook:
         return found
 
     def _needed(self, place: int, states: States, values: int, unknown: int) -> int:
-        """Return the bits of the unknown predicates that can change the next state of one rule."""
         bits = [bit for bit in self.bits.values() if bit & unknown]
         if states is None or len(states) > 1 or len(bits) > _FEW:
             return unknown
@@ -320,7 +306,6 @@ def _book(rules: tuple[Rule, ...]) -> Rulebook:
 
 
 def rulebook(rules: Iterable[Rule]) -> Rulebook:
-    """Return the book of these rules, cached."""
     return _book(tuple(rules))
 
 
@@ -333,7 +318,6 @@ class MonitorSet:
         self.predicates = self._book.predicates
         """Predicate `j` is bit `j` of the values that `step` takes."""
         self.states = self._book.start
-        """The possible monitor states of each rule."""
 
     def fork(self) -> "MonitorSet":
         other = MonitorSet(self._book)
@@ -356,17 +340,17 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act: the bits of the true predicates, and of the known predicates (by default all predicates)."""
+        """Read one act: the bits of the true predicates, and of the known predicates (all by default)."""
         self.states, step = self._book.step(self.states, values, known)
         return step
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
-        """Return each rule's table for an act, by rule name; see `Monitor.table`."""
+        """Return each rule's table for an act, by rule name. See `Monitor.table`."""
         parts = zip(self.rules, self._book.programs, self.states, strict=True)
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the indexes of rules that the end of the episode breaks, and of rules that it may break."""
+        """Return the indexes of the rules that the end of the episode breaks, and of those that it may break."""
         broken, open = list[int](), list[int]()
         for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
@@ -376,24 +360,22 @@ class MonitorSet:
 
 
 class Act(Struct, frozen=True):
-    """One message or call of the agent."""
-
     step: int
     tool: str | None
-    """The called tool; None for a message."""
+    """The called tool, or None for a message."""
     arguments: dict[str, Any]
     text: str
-    """A message's text; empty for a call."""
+    """The text of a message. Empty for a call."""
     sayings: tuple[Message, ...]
     """The user's messages since the agent's last turn."""
     results: tuple[Result, ...]
     """Tool results since the agent's last turn."""
     calls_in_turn: int
-    """Calls in the turn so far, this act included. The next two fields also count the turn so far."""
+    """The number of calls in the turn so far, including this act. The next two fields also count the turn so far."""
     writes_in_turn: int
     text_in_turn: bool
     effect: str
-    """The called tool's effect; empty for a message."""
+    """The called tool's effect. Empty for a message."""
     fault: str = ""
     """Why a call's arguments are unreliable."""
     captured: bool = True
@@ -407,7 +389,6 @@ class Act(Struct, frozen=True):
         return [result.text for result in self.results]
 
     def record(self) -> dict[str, Any]:
-        """Return the act as the guard language sees it."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _APART}
         said = "\n".join(message.text for message in self.sayings)
         return {**fields, "said": said, "returned": "\n".join(self.returns())}
@@ -418,11 +399,8 @@ _APART = frozenset(("results", "sayings", "fault", "captured", "without_call"))
 
 
 class TurnSpan(Struct, frozen=True, gc=False):
-    """The position of one agent turn in a trajectory."""
-
     start: int
     end: int
-    """The first step after the turn."""
 
 
 def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:

@@ -1,4 +1,4 @@
-"""Formula progression: what a formula demands of the rest of a trace after a step; and its values over a whole trace.
+"""Formula progression: what a formula demands of the rest of a trace after a step, and its values over a whole trace.
 
 Future parts are in negation normal form. The demand then combines "there is a next step and `g` holds there" (strong)
 and "if there is a next step, `g` holds there" (weak) without negation. Such a combination has exactly one minimal
@@ -36,7 +36,6 @@ from bylaw.rule.formula import (
 Demand = frozenset[int]
 """The demand on the rest of the trace: at least one of these sets must be met. Each set is given as bits."""
 State = tuple[int, Demand]
-"""The past bits, and the demand."""
 
 MET: Final[Demand] = frozenset([0])
 NEVER_MET: Final[Demand] = frozenset()
@@ -72,11 +71,10 @@ class Progression:
         """The state before the first step: if there is a first step, the formula holds there."""
 
     def rearmed(self, state: State) -> State:
-        """Return the state with the same history and the whole formula demanded again."""
+        """Return a state with the same history in which the whole formula is demanded again."""
         return state[0], self._fresh
 
     def step(self, state: State, letter: int) -> State:
-        """Return the state after one more step."""
         past, demand = state
         seen = self._seen.get((past, letter))
         if seen is None:
@@ -98,7 +96,6 @@ class Progression:
         return any(not alternative & self._strong for alternative in state[1])
 
     def _mask(self, demand: Demand) -> int:
-        """Return the past-only parts whose value can affect the demand."""
         mask = 0
         nodes = 0
         for alternative in demand:
@@ -215,7 +212,7 @@ class Progression:
 
 
 class _Past:
-    """The past-only parts of a formula. One bit each and the current letter give their values."""
+    """The past-only parts of a formula. Their values follow from one bit per part and the current letter."""
 
     def __init__(self) -> None:
         self.bits = 0

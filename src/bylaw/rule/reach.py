@@ -1,4 +1,4 @@
-"""Finds the acts at which a rule can break, if only certain acts are possible."""
+"""Finds the acts at which a rule can break if only certain acts are possible."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,7 @@ from bylaw.rule.monitor import Values, program
 
 class Reach(Struct, frozen=True):
     acts: frozenset[int]
-    """The numbers of the acts that can break the rule for good."""
     at_end: bool
-    """Whether a conversation can end while the rule is still waiting."""
 
     @property
     def is_breakable(self) -> bool:

@@ -20,7 +20,6 @@ class Rule(Struct, frozen=True):
     name: str
     formula: Formula
     policy: str = ""
-    """The id of the rule's policy."""
     weight: float = 1.0
     hard: bool = False
     """Whether the rule is a veto. A veto is not part of the margin and cannot be outvoted."""
@@ -31,7 +30,7 @@ class Rule(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The rule's text, as `parser` reads it."""
+        """The text of the rule, as `read_rule` parses it."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
     def denies_alone(self, eps: float) -> bool:
@@ -61,7 +60,7 @@ Over = Literal["deny", "ask"]
 
 
 class Limit(Struct, frozen=True):
-    """A maximum number of calls within a time, per tenant, per agent, or per value of the context or call."""
+    """A maximum number of calls within a period, per tenant, per agent, or per value of the context or call."""
 
     name: str
     policy: str
@@ -72,7 +71,7 @@ class Limit(Struct, frozen=True):
     per: str = "tenant"
     """`tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
     over: Over = "deny"
-    """The decision on a call beyond the limit."""
+    """The decision on a call that exceeds the limit."""
 
     @property
     def text(self) -> str:
@@ -80,7 +79,7 @@ class Limit(Struct, frozen=True):
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 
     def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
-        """Return the tenant, agent or value that a call counts against; None if unknown."""
+        """Return the tenant, agent or value that a call counts against. None if unknown."""
         where, _, name = self.per.partition(".")
         if where == "tenant":
             return ""
@@ -90,7 +89,7 @@ class Limit(Struct, frozen=True):
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
-        """Return a key for names that a tool may treat as one, such as `ac-22` and `ac22`, but not agents."""
+        """Return a key for names that a tool may treat as one, such as `ac-22` and `ac22`. Agents are not merged."""
         return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property
@@ -104,12 +103,9 @@ LintKind = Literal["contradictory", "duplicate", "subsumed", "blocked", "no_valu
 SUBSET_CAP = 4
 """The maximum number of rules to combine."""
 TRIES_CAP = 3000
-"""The maximum number of rule sets to try for one action."""
 
 
 class LintFinding(Struct, frozen=True):
-    """A fault in the rules."""
-
     kind: LintKind
     rules: tuple[str, ...]
     message: str
@@ -190,7 +186,6 @@ def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
 
 
 def _connected(action: str, rules: Sequence[Rule], size: int) -> Iterable[tuple[Rule, ...]]:
-    """Yield sets of this many rules that share predicates with each other and the action."""
     names = [frozenset(atoms(rule.formula)) for rule in rules]
     seen: set[frozenset[int]] = set()
     waiting = [frozenset([place]) for place, own in enumerate(names) if action in own]

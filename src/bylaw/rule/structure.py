@@ -15,7 +15,7 @@ Vector = Sequence[float]
 
 
 Embedder = Callable[[Sequence[str]], Sequence[Vector]]
-"""Returns one vector per text, in order. All vectors have one length."""
+"""Returns one vector per string, in order. All vectors have the same length."""
 
 
 class HashedNgrams:
@@ -51,7 +51,6 @@ def normalised(vector: Vector) -> list[float]:
 
 
 def similarity(left: Vector, right: Vector) -> float:
-    """Return the inner product, which is the cosine for vectors of length 1."""
     return math.fsum(x * y for x, y in zip(left, right, strict=True))
 
 
@@ -146,7 +145,6 @@ def _grouped(points: Sequence[Sequence[float]], count: int) -> list[int]:
 
 
 Texts = Mapping[str, str]
-"""Maps predicate names to their descriptions."""
 
 
 class Clusters(msgspec.Struct, frozen=True):
@@ -154,11 +152,11 @@ class Clusters(msgspec.Struct, frozen=True):
 
     labels: dict[str, int]
     merged: dict[str, int]
-    """Clusters after Algorithm 3, lines 7 to 11: those with co-occurring predicates are merged."""
+    """The clusters after Algorithm 3, lines 7 to 11: those with co-occurring predicates are merged."""
 
     @property
     def groups(self) -> list[list[str]]:
-        """Return the predicates of each cluster before merging."""
+        """The predicates of each cluster before merging."""
         found: dict[int, list[str]] = {}
         for name, label in self.labels.items():
             found.setdefault(label, []).append(name)
@@ -166,15 +164,12 @@ class Clusters(msgspec.Struct, frozen=True):
 
 
 class Likeness:
-    """The similarity of texts. Vectors are cached."""
-
     def __init__(self, embed: Embedder | None = None) -> None:
         self._embed = embed or HashedNgrams()
         self._vectors: dict[str, Vector] = {}
         self._found: dict[tuple[str, str], float] = {}
 
     def __call__(self, one: str, other: str) -> float:
-        """Return the similarity, from -1 to 1 for vectors of length 1."""
         pair = (one, other) if one <= other else (other, one)
         if pair not in self._found:
             self._found[pair] = similarity(*(self._vectors[text] for text in pair))
@@ -186,7 +181,7 @@ class Likeness:
 
 
 def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None = None) -> dict[str, float]:
-    """Return each predicate's mean similarity to its `nearest` neighbours (Eq. 3); 1 means redundant."""
+    """Return each predicate's mean similarity to its `nearest` neighbours (Eq. 3). A value of 1 means redundant."""
     alike = likeness or Likeness()
     alike.take(predicates.values())
     found: dict[str, float] = {}
@@ -198,7 +193,6 @@ def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None 
 
 
 def rule_vagueness(rules: Iterable[Rule], scores: Mapping[str, float]) -> dict[str, float]:
-    """Score each rule by its vaguest predicate."""
     return {rule.name: max((scores.get(name, 0.0) for name in atoms(rule.formula)), default=0.0) for rule in rules}
 
 
@@ -210,7 +204,9 @@ def cluster(
     threshold: float = 0.8,
     embed: Embedder | None = None,
 ) -> Clusters:
-    """Cluster state predicates (Algorithm 3, lines 1 to 11). A common rule or close vectors make two adjacent."""
+    """Cluster state predicates (Algorithm 3, lines 1 to 11). A common rule or close vectors make two predicates
+    adjacent.
+    """
     place = {name: i for i, name in enumerate(states)}
     vectors = (embed or HashedNgrams())(list(states.values()))
     adjacency = [[float(similarity(u, v) >= threshold) if u is not v else 0.0 for v in vectors] for u in vectors]
@@ -231,12 +227,12 @@ def cluster(
 
 
 def circuits(rules: Sequence[Rule], actions: Iterable[str], *, eps: float = 0.0) -> dict[str, Circuit]:
-    """Return one circuit per action, with the rules about that action."""
     return {action: Circuit(action=action, rules=tuple(by_relevance(action, rules)), eps=eps) for action in actions}
 
 
 def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules that mention the action, and the physical rules connected to them by predicates.
+    """Return the rules that mention the action, and the physical rules that are connected to them through shared
+    predicates.
 
     Any other rule has the same value with and without the action.
     """
@@ -254,7 +250,7 @@ def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
 
 
 def by_clusters(action: str, rules: Sequence[Rule], clusters: Clusters) -> list[Rule]:
-    """Return every rule of every cluster with a rule about the action (Algorithm 3, lines 12 to 25).
+    """Return every rule of every cluster that has a rule about the action (Algorithm 3, lines 12 to 25).
 
     A rule without state predicates belongs to no cluster and so to no circuit. The paper does not define this case.
     """
