@@ -1,4 +1,4 @@
-"""Recorded conversations in any supported format. Start with `event`, then read `reader`."""
+"""Reads recorded conversations in any supported format. Start with `event`, then read `reader`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOut
 
 
 def __getattr__(name: str) -> Any:
-    # Every area needs the event model; only file reading needs the readers.
+    # Every area needs the event model, but only file reading needs the readers.
     if name in {"read", "sniff"}:
         from bylaw.trace import reader
 

@@ -1,4 +1,4 @@
-"""Splits a file, even a damaged one, into records. Each becomes a conversation or an error."""
+"""Splits a file, even a damaged one, into records. Each record becomes a conversation or an error."""
 
 import json
 import re
@@ -36,13 +36,13 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format needs deeper nesting. This limits the time for endless brackets."""
+"""No format nests more deeply. The limit bounds the time spent on endless brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
 def shape(value: Any) -> Format | None:
-    """Return the format of a record, or of a list of records, by its fields."""
+    """Return the format of a record, or of a list of records, judging by its fields."""
     if isinstance(value, list):
         items = cast(list[Any], value)
         if is_messages(items):
@@ -55,7 +55,7 @@ def shape(value: Any) -> Format | None:
         if keys <= record.keys():
             return format
     match record.get("info"):
-        # The simulations come at the end of the document, after the bytes seen here.
+        # The simulations come at the end of the document, beyond the bytes available here.
         case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
             return "tau2"
         case _:
@@ -73,7 +73,7 @@ def shape(value: Any) -> Format | None:
     if isinstance(record.get("data"), list):
         return shape(record["data"])
     if isinstance(values := record.get("values"), dict) and "messages" in values:
-        # A LangGraph state.
+        # The state of a LangGraph thread.
         return shape(values)
     messages = record.get("messages")
     if isinstance(messages, list):
@@ -81,7 +81,7 @@ def shape(value: Any) -> Format | None:
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     match record.get("contents"):
         case [{"parts": [*_]}, *_]:
-            # A request to Gemini: chat under other names.
+            # A request to Gemini is a chat under other names.
             return "openai"
         case _:
             return None
@@ -141,7 +141,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """Return the part of a document that its beginning shows, up to the first damage; None if nothing can be read."""
+    """Return the part of a document before the first damage, or None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""
@@ -180,7 +180,7 @@ def glimpse(head: bytes, *, again: bool = True) -> Any:
 Layout = Literal["lines", "document"]
 T = TypeVar("T")
 
-# Possessive quantifiers avoid backtracking through an unterminated text.
+# Possessive quantifiers prevent backtracking through an unterminated string.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[\s,]*")
 _REMAINS = re.compile(rb"[\s,}]*")
@@ -189,13 +189,13 @@ _raw = msgspec.json.Decoder(Raw)
 
 
 class Record(Struct, frozen=True, gc=False):
-    """The bytes of one record, with their place in the file."""
+    """The bytes of one record and its place in the file."""
 
     raw: Raw | bytes
     index: int
-    """The index of the record, from 0."""
+    """The index of the record, starting at 0."""
     line: int = 0
-    """The line of the record, from 1; 0 in a file that is one document."""
+    """The line of the record, starting at 1. It is 0 if the file is a single document."""
 
     def fault(self, source: Source, why: str) -> RecordError:
         return _fault(source, self.line, self.index, why)
@@ -206,11 +206,11 @@ class Record(Struct, frozen=True, gc=False):
 
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
-    """Yield the records of a file of lines, or of a document that is a list or a single record."""
+    """Yield the records of a file of lines, or of a document with a list or a single record."""
     index = source.span.index if source.span is not None else 0
     if layout == "document":
         data, why = source.document()
-        # A part of a list contains members but not the brackets.
+        # A part of a list contains members but no brackets.
         yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
     for line in source.lines():
@@ -226,7 +226,7 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
 
 
 def count_records(source: Source) -> tuple[int, int]:
-    """Count the lines of a file or part of one, and the records that `records` finds there."""
+    """Count the lines of a file or part, and the records that `records` would find there."""
     lines = found = 0
     for line in source.lines(blank=True):
         lines += 1
@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, damaged or not. Nearly all lines are one record."""
+    """Whether a line is exactly one record, damaged or not. Nearly every line is."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -252,7 +252,7 @@ def _is_one_record(line: bytes) -> bool:
 
 
 def _is_talk(data: bytes) -> bool:
-    """Whether a list is one conversation rather than several."""
+    """Whether a list is a single conversation rather than several."""
     try:
         members = _list.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -263,9 +263,9 @@ def _is_talk(data: bytes) -> bool:
 def elements(
     source: Source, data: bytes, why: str = "", *, line: int = 0, index: int = 0
 ) -> Iterator[Record | RecordError]:
-    """Yield the members of a list, or the single record that `data` is.
+    """Yield the members of a list, or `data` itself as the only record.
 
-    `why` is a known fault of the data. Further documents are read too, and anything else is reported.
+    `why` is a known fault of the data. Further documents are read too, and everything else is reported.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -282,9 +282,9 @@ def elements(
 
 
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
-    """Yield the records of all documents in `data`, and an error for each piece between documents."""
+    """Yield the records of all documents in `data`, and an error for each piece between them."""
     at = 0
-    # Members are read one at a time, because they show where their list ends even if a damaged member lacks brackets.
+    # Members are read one by one. They show where their list ends, even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
@@ -299,7 +299,9 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
-    """Return the JSON values in `data` in order, with an error for anything in between. The last may be cut off."""
+    """Return the JSON values in `data` in order, with an error for anything in between. The last value may
+    be cut off.
+    """
     return [
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
         for kind, start, end in _cut(data, 0)
@@ -317,7 +319,7 @@ def _is_json(data: bytes) -> bool:
 def _members(
     source: Source, data: bytes, start: int, why: str, line: int, index: int
 ) -> Generator[Record | RecordError, None, tuple[int, int]]:
-    """Yield the members of a list. Return the end of the list and the index of the next record."""
+    """Yield the members of a list. Return the end of the list and the next record's index."""
     for kind, begin, end in _cut(data, start, inside=True):
         match kind:
             case "value":
@@ -337,9 +339,10 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """Yield the bracketed values from `start` on, and anything in between. With `inside`, stop at the end of the list.
+    """Yield the bracketed values from `start` on, and anything in between. If `inside` is set, stop at the end of the
+    list.
 
-    A value that is never closed is `open` and comes last. The end of the list is also yielded.
+    A value that is never closed is `open` and comes last. The end of the list is yielded too.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -367,7 +370,7 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is more than white space and commas. Inside a list, a damaged member may leave brackets."""
+    """Whether there is more than white space and commas. Inside a list, a damaged member may leave brackets behind."""
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -382,11 +385,10 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """Why a record cannot be read. It becomes a `RecordError` when its place is known."""
+    """A record cannot be read, for the given reason. It becomes a RecordError when its place is known."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
-    """Decode `raw` as the decoder's type. Raises `Malformed`."""
     try:
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
@@ -398,7 +400,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
 
 
 def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exception) -> T:
-    """Read what Python's `json` writes beyond JSON: NaN and infinities (as null), and lone surrogates."""
+    """Decode what Python's `json` writes beyond JSON: NaN and infinities (as null), and lone surrogates."""
     try:
         loose = json.loads(raw.decode(), parse_constant=lambda _: None)
         return decoder.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
@@ -409,7 +411,7 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Return why bytes are not JSON. Usually, the writer was stopped in the middle of a record."""
+    """Explain why bytes are not JSON. Usually, the writer stopped in the middle of a record."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
@@ -420,7 +422,7 @@ def not_json(error: BaseException, raw: bytes) -> str:
 
 
 def tell(error: BaseException) -> str:
-    """Return the text of an error in lower case on one line."""
+    """Return an error's text in lower case, on one line."""
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
@@ -430,7 +432,7 @@ ODD = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
-"""Exceptions from a record of unknown structure. The record is reported, and the other records are read."""
+"""Exceptions that a record of unknown structure can raise. The record is reported, and reading continues."""
 
 
 def oddity(error: Exception) -> str:
@@ -438,7 +440,7 @@ def oddity(error: Exception) -> str:
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
-    """Raise `Malformed` if an object has a key twice, because it is unknown which value was meant."""
+    """Raise Malformed if an object has a key twice, because the intended value is unknown."""
     if twice := repeated_key(raw):
         raise Malformed(f"`{twice}` appears twice in one object")
 
@@ -446,7 +448,6 @@ def refuse_repeated_keys(raw: Raw | bytes) -> None:
 def read_each(
     source: Source, pieces: Iterable[Record | RecordError], conversation: Callable[[Record], Trajectory]
 ) -> Iterator[Trajectory | RecordError]:
-    """Yield the conversation of each record, or an error, in order."""
     for record in pieces:
         if isinstance(record, RecordError):
             yield record
@@ -460,7 +461,9 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Pass every record to `take`, for conversations that span several records. Yield an error for each failure."""
+    """Pass every record to `take`, for conversations that span several records. Yield an error for each record that
+    fails.
+    """
     for record in records(source, layout):
         if isinstance(record, RecordError):
             yield record
@@ -473,7 +476,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """Yield the records of a file. `single` means that the document is one list of messages, perhaps cut off."""
+    """Yield the records of a file. If `single` is set, the document is one list of messages, which may be cut off."""
     if not single:
         yield from records(source, layout)
         return
@@ -488,7 +491,7 @@ def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterato
 
 
 def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", default: T) -> T:
-    """Return the object under the first `name` of a damaged document; `default` if it cannot be read."""
+    """Return the object under the first `name` in a damaged document, or `default` if it cannot be read."""
     found = re.search(rb'"' + re.escape(name) + rb'"\s*:\s*(?=[\[{])', data)
     piece = next(_cut(data, found.end()), None) if found else None
     try:
@@ -498,9 +501,9 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """Yield the members of the list after `at` in a damaged document as far as brackets match, then the error `why`.
+    """Yield the members of the list after `at` in a damaged document while brackets match. Then yield the error `why`.
 
-    The error is omitted if a member already shows it.
+    The error is omitted if a member already reports it.
     """
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False
@@ -526,7 +529,7 @@ def trajectory_of(
     instructions: str | None = None,
     **more: Any,
 ) -> Trajectory:
-    """Return the conversation of a record. The file's name replaces a missing id or agent."""
+    """Build the trajectory of a record. The file's name replaces a missing id or agent."""
     return Trajectory(
         id=id or f"{source.name}#{record.index}",
         events=transcript.events,

@@ -1,7 +1,7 @@
 """The events of a conversation: messages, tool calls and tool results, in order.
 
-A step is an event's position in its trajectory. Instructions (system prompts) are not events. An agent turn with a text
-and two calls is three events with the same `turn`.
+A step is the position of an event in its trajectory. Instructions (system prompts) are not events. If an agent sends
+text and two calls in one turn, these are three events with the same `turn`.
 """
 
 import hashlib
@@ -18,20 +18,22 @@ from bylaw.trace.recorded_value import decode_json, either, merged
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
-"""The start of the text that a shield returns instead of a result, for a call refused before it ran."""
+"""How the text begins that a shield returns instead of a result, if it refused the call before it ran."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""The start of the text that a shield returns if the same call was made before."""
+"""How the text begins that a shield returns if the same call was made before."""
 HOOK = r"PreToolUse:\S+ hook error: "
-"""The Claude agent's prefix to the message of a hook that blocked a call."""
+"""How the Claude agent starts the message of a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""The refused tool's name follows this prefix. Any other text with this prefix is a tool's own result."""
+"""A refusal begins with one of these and the name of the refused tool. If the tool is missing, the text is a tool's own
+result.
+"""
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
-"""The start of a result that a shield may have written."""
+"""How a result begins that a shield may have written."""
 
 
 def tells_refusal(text: str) -> bool:
-    """Whether a result is a shield's refusal and not the tool's own text."""
+    """Whether a result is a shield's refusal rather than the tool's own text."""
     if not text.startswith(REFUSALS):
         return False
     if hook := _HOOK.match(text):
@@ -41,16 +43,16 @@ def tells_refusal(text: str) -> bool:
 
 @final
 class Card(Struct, frozen=True, omit_defaults=True):
-    """A call in plain words for the user, kept with the refused call for which it was made."""
+    """A call in plain words for the user, stored with the refused call that it describes."""
 
     id: str
     digest: str
-    """The digest of the tool and its arguments. The card is valid for exactly this call."""
+    """A digest of the tool and its arguments. The card applies to exactly this call."""
     text: str
     expires: float | None = None
-    """The expiry in seconds since the epoch.
+    """When the card expires, in seconds since the epoch.
 
-    After that, neither an answer to the card nor a call based on it counts.
+    After that, answers to the card, and calls based on it, do not count.
     """
 
 
@@ -61,43 +63,43 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     card: str
     yes: bool
     by: str = ""
-    """How the user answered, or who reports the answer, in the host's words."""
+    """Who reports the answer, or how the user gave it, in the host's words."""
     after: int | None = None
-    """The number of messages that the user had seen when answering, if the host reports it."""
+    """How many messages the user had seen when answering, if the host reports it."""
 
 
 @final
 class Message(Struct, frozen=True, tag="message", gc=False):
-    """A message by the user or the agent."""
+    """A message from the user or the agent."""
 
     by: Party
     text: str
     turn: int = 0
-    """The number of the turn. It grows along the trajectory."""
+    """The number of the turn, which never decreases along the trajectory."""
     agent: str = ""
-    """The agent that spoke or was addressed, if there are several; empty for the main agent."""
+    """The agent that spoke or was addressed, if there are several. It is empty for the main agent."""
     time: float | None = None
-    """The time in seconds since the epoch, if recorded."""
+    """When it was sent, in seconds since the epoch, if recorded."""
     captured: bool = True
-    """False if the source records that a message exists but not its text."""
+    """False if the source records the message but not its text."""
     confirmation: Confirmation | None = None
-    """The user's answer to a card that the host displayed. The message then has no text."""
+    """The user's answer to a card that the host displayed. Such a message has no text."""
     handover: dict[str, Any] | None = None
-    """The host's context from here on, if another principal continues the conversation. The message has no text, and
-    earlier messages do not count as the new principal's.
+    """The host's new context, if another principal continues the conversation. Such a message has no text, and earlier
+    messages do not count as the new principal's.
     """
 
 
 @final
 class Approved(Struct, frozen=True, omit_defaults=True):
-    """A reviewer's approval of one call, as in a decision log."""
+    """A reviewer's approval of one call, as recorded in a decision log."""
 
     by: str
     policies: tuple[str, ...]
     """The policies that required the approval."""
     note: str = ""
     approval: str = ""
-    """The approval's id in the log."""
+    """The id of the approval in the log."""
     time: float | None = None
 
     def __str__(self) -> str:
@@ -107,14 +109,14 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made before it decided a call. The result is reliable."""
+    """A look-up that a shield made before it decided on a call. Its result is reliable."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
     shown: bool = False
-    """Whether the agent saw the result instead of the call's own (`resolve: show`)."""
+    """Whether the agent saw this result in place of the call's own result (`resolve: show`)."""
 
 
 @final
@@ -124,47 +126,47 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     tool: str
     arguments: dict[str, Any]
     id: str = ""
-    """The source's id, which may be empty, reused or duplicated."""
+    """The id given by the source. It may be empty, reused or duplicated."""
     by: Party = "agent"
     turn: int = 0
     agent: str = ""
     fault: str = ""
-    """Why the arguments cannot be used: not captured, not JSON, or not an object."""
+    """Why the arguments are unusable: not captured, not JSON, or not an object."""
     time: float | None = None
     refused: bool = False
     """Whether a shield or a reviewer refused the call before it ran."""
     approved: Approved | None = None
-    """The reviewer who approved the call, if the shield asked for approval."""
+    """The reviewer's approval, if the shield asked for one."""
     looked_up: tuple[LookedUp, ...] = ()
-    """The shield's look-up for the call (`resolve: live` or `show`)."""
+    """Look-ups that the shield made for the call (`resolve: live` or `show`)."""
     card: Card | None = None
-    """For a refused call: the card that the user may confirm."""
+    """For a refused call, the card that the user may confirm."""
     refused_by_result: bool = False
-    """Whether only the result says that the call was refused. A tool could write that too."""
+    """Whether only the result shows that the call was refused. A tool could write such a result too."""
     context: dict[str, Any] | None = None
-    """The host's context from this call on. It extends or replaces earlier context."""
+    """The host's context from this call on. It adds to earlier context and overrides it."""
 
 
 @final
 class Result(Struct, frozen=True, tag="result", dict=True):
-    """A tool's result. `content` is stored as received and decoded on first use."""
+    """A tool's result. `content` stays as received until it is first used."""
 
     call: int | None
-    """The step of the call; None if the result belongs to no call in the trajectory."""
+    """The step of the call, or None if no call in the trajectory matches."""
     content: str | Raw
-    """Text, or JSON not yet decoded."""
+    """Text, or JSON that has not been decoded."""
     error: bool | None = None
-    """Whether the source marks the result as failed; None if the source does not say."""
+    """Whether the source marks the result as failed. It is None if the source does not say."""
     captured: bool = True
-    """False if the source records that a result came but not its content."""
+    """False if the source records the result but not its content."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-    """For a failure: True if the tool did not run, False if a shield could not tell, None if unknown."""
+    """For a failed result: True if the tool did not run, False if a shield could not tell, None if unknown."""
 
     def value(self) -> Any:
-        """Return the content as data if it is JSON or printed by Python, or else as text. Do not change it."""
+        """The content as data if it is JSON or a printed Python value, otherwise as text. Do not modify it."""
         kept: Any = self.__dict__
         if "data" not in kept:
             content = self.content
@@ -177,7 +179,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
         return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
 
     def is_json(self) -> bool:
-        """Whether the content looks like JSON by its first characters."""
+        """Whether the content looks like JSON, judging by its first characters."""
         content = self.content
         if isinstance(content, str):
             return content.startswith(_OPENINGS) or _JSON.match(content) is not None
@@ -204,12 +206,13 @@ def _data(content: Raw) -> Any:
 
 
 def with_note(text: str, note: str) -> str:
-    """Append a shield's advice to a result."""
     return f"{text}{_NOTE}{note}"
 
 
 def decode_text(text: str) -> Any:
-    """Decode `text` if it is JSON or printed by Python. Other texts, and deeply nested ones, stay unchanged."""
+    """Decode `text` if it is JSON or a printed Python value. Other text, including deeply nested values, is returned
+    unchanged.
+    """
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
     try:
@@ -227,7 +230,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return a tool's own data, without a text part or MCP result around it."""
+    """Return a tool's own data without the text part or MCP result around it."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -251,9 +254,9 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """Return an MCP result's structured data, compared with its text, which hosts may show to the agent instead.
+    """Return the structured data of an MCP result, compared with its text, which hosts may show to the agent instead.
 
-    Prose next to the data is ignored. A JSON text with other values contradicts the data.
+    Prose next to the data is ignored. JSON text with different values contradicts the data.
     """
     texts = [text for part in parts if (text := _part_text(part)) is not None]
     if not texts or len(texts) < len(parts):
@@ -265,7 +268,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Do the same for a value that servers wrap in an object. Each item of a list may be a text part."""
+    """Compare a value that servers wrap in an object in the same way. Each item of a list may be a text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result
@@ -290,7 +293,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema", "args_schema")
 
 
 def tool_definitions(recorded: Iterable[Any] | None) -> Sequence[dict[str, Any]]:
-    """Return tool definitions of known structure, with MCP's annotations such as `readOnlyHint`."""
+    """Return the tool definitions that have a known structure, with MCP annotations such as `readOnlyHint`."""
     if not recorded:
         return ()
     return tuple(filter(None, map(_definition, recorded)))
@@ -317,31 +320,31 @@ def _definition(recorded: Any) -> dict[str, Any] | None:
 
 
 class TaskOutcome(Struct, frozen=True):
-    """Whether the conversation reached its goal, as its source judged it."""
+    """Whether a conversation reached its goal, according to its source."""
 
     good: bool
     source: str
-    """The source field, such as `reward` or `reward_info.db_check.db_match`."""
+    """The field that says so, such as `reward` or `reward_info.db_check.db_match`."""
 
 
 class Trajectory(Struct, frozen=True):
-    """A conversation: who acted, what happened and, if known, how it ended."""
+    """A conversation: who took part, what happened and, if known, how it ended."""
 
     id: str
     events: Sequence[Event]
     agent: str = ""
-    """The agent's name in results, such as a model's name."""
+    """The name of the agent in results, such as the name of a model."""
     outcome: TaskOutcome | None = None
     instructions: str = ""
     """The recorded system prompt."""
     file: str = ""
     position: int = 0
-    """The line (JSONL) or index from 0 (one document) in `file`."""
+    """The line in `file` (JSONL), or the index in `file` starting at 0 (one document)."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Other recorded data for packs: task id, trial, other outcomes."""
+    """Other recorded data that packs may use: task id, trial, other outcomes."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Recorded facts from the host, such as who was signed in."""
+    """Facts recorded by the host, such as who was signed in."""
     tools: Sequence[dict[str, Any]] = ()
     """Tool definitions recorded with the conversation, as JSON schemas."""
 
@@ -356,20 +359,20 @@ _PART_NUMBER = re.compile(r"\.\d+$")
 
 
 class Identities:
-    """Makes the ids of one audit's trajectories unique: a repeated id gets `~2`, `~3`, ...
+    """Makes the ids of one audit's trajectories unique. A repeated id gets `~2`, `~3`, and so on.
 
     Pass trajectories in the order of files and conversations, because the result depends on it. Ids are stored as
-    64-bit digests of about 16 bytes each. If two ids share a digest, the later one gets an unnecessary suffix. For a
-    million ids, the odds are one in thirty million.
+    64-bit digests, which take about 16 bytes each. If two ids share a digest, the later one gets an unnecessary suffix.
+    For a million ids, the odds are one in thirty million.
     """
 
     def __init__(self) -> None:
         self._given = _Digests()
         self._counts: dict[int, int] = {}
-        """The last suffix of each repeated id."""
+        """The last suffix given to each repeated id."""
 
     def unique(self, id: str) -> str:
-        """Return `id`, or `id~N` if it was used before."""
+        """Return `id`, or `id~N` if it has been used before."""
         digest = _digest(id)
         if self._given.add(digest):
             return id
@@ -383,13 +386,12 @@ class Identities:
         return _digest(name) in self._given
 
     def own(self, trajectory: Trajectory) -> Trajectory:
-        """Return `trajectory` with a unique id."""
         id = self.unique(trajectory.id)
         return trajectory if id == trajectory.id else msgspec.structs.replace(trajectory, id=id)
 
 
 class _Digests:
-    """A set of non-zero 64-bit numbers in one flat table with linear probing."""
+    """A set of non-zero 64-bit numbers, stored in one flat table with linear probing."""
 
     def __init__(self) -> None:
         self._table = array("Q", bytes(8 << 10))
@@ -432,14 +434,14 @@ def _digest(id: str) -> int:
 
 
 def agent_of_file(name: str) -> str:
-    """Return the file's name without extensions and a final `.N`."""
+    """Return the name of a file without its extensions and a final `.N`."""
     while name.lower().endswith(_EXTENSIONS):
         name = name[: name.rindex(".")]
     return _PART_NUMBER.sub("", name)
 
 
 def agent_of_model(model: str) -> str:
-    """Return a model's name without its provider. A fine-tuned model is `ft-` and its base model."""
+    """Return the name of a model without its provider. A fine-tuned model becomes `ft-` and its base model."""
     name = model.rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         base = name.split(":")[1]

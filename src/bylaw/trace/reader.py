@@ -1,4 +1,4 @@
-"""Reads trajectories from a file in any supported format, which is detected from its first bytes."""
+"""Reads trajectories from a file in any supported format. The first bytes show the format."""
 
 import importlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats with one conversation per record, so that unwanted records need not be decoded."""
+"""Formats with one conversation per record. Unwanted records need not be decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -34,7 +34,7 @@ READERS: dict[Format, str] = {
     "inspect": "inspect",
     "parquet": "parquet",
 }
-"""The module in `readers` whose `read` handles each format."""
+"""The module in `readers` that reads each format."""
 
 
 ZIP = b"PK\x03\x04"
@@ -44,12 +44,10 @@ _ANYTHING = msgspec.json.Decoder()
 
 
 class Look(Struct, frozen=True):
-    """The detected format of a file."""
-
     format: Format
     layout: Layout
     single: bool = False
-    """Whether the document is one conversation, given as a list of messages."""
+    """Whether the document is a single conversation in the form of a list of messages."""
 
 
 def read(
@@ -61,29 +59,27 @@ def read(
 ) -> Iterator[Trajectory | RecordError]:
     """Yield the trajectories of a file in order, with an error for each unreadable record.
 
-    Raises `FormatError` if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
-    `file#position`; `Identities` makes them unique over several files. `share` is `(k, n)`: yield only every n-th
-    trajectory, starting with the k-th.
+    Raises FormatError if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
+    `file#position`; `Identities` makes them unique across files. `share` is `(k, n)`: yield only every n-th trajectory,
+    starting with the k-th.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. Pass `found` for a part, because a part may not show its format."""
+    """Yield the trajectories of a file or part. A part may not show its format, so pass it as `found`."""
     found = found or look(source)
-    # Imported only now, so that start-up does not load every format.
+    # Imported late, so that start-up does not load every format.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
     every: Iterator[Trajectory | RecordError] = reader.read(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)
 
 
 def sniff(path: str | PathLike[str]) -> Format:
-    """Return the name of a file's format."""
     return look(Source(Path(path))).format
 
 
 def look(source: Source) -> Look:
-    """Return the format of a file. Raises `FormatError`."""
     head, whole, why = _head(source)
     if head.startswith(ZIP):
         return Look("inspect", "document")
@@ -101,7 +97,7 @@ def look(source: Source) -> Look:
 
 
 def _head(source: Source) -> tuple[bytes, bool, str]:
-    """Return the first bytes, whether they are the whole file, and why the file ends early."""
+    """Return the first bytes, whether they are the whole file, and the reason if the file is cut short."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
@@ -113,7 +109,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
-    """Return the format of a file with one record per line, from the first line that shows it."""
+    """Return the format of a file with one record per line. The first line that shows the format decides."""
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()
@@ -138,7 +134,7 @@ def _shape_of_line(line: bytes) -> Format | None:
 def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     value: Any = None
     format: Format | None = None
-    # The first few keys usually suffice. Plain messages are the fallback if no later key decides.
+    # The first few keys usually suffice. If no later key decides, assume plain messages.
     for size in (1 << 12, 1 << 16, len(text)):
         value = glimpse(text[:size])
         format = shape(value)
@@ -152,8 +148,8 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     if format is None:
         return None
     if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # The first line is longer than the bytes seen. If more follows after this line, it is a file of lines;
-        # otherwise it is a document.
+        # The first line is longer than the bytes read. If more follows the line, this is a file of lines, otherwise a
+        # document.
         if not whole and b"\n" not in text and _goes_on(source):
             return Look(format, "lines")
         return Look(format, "document", single=True)
@@ -169,7 +165,7 @@ def _goes_on(source: Source) -> bool:
 
 
 def _shape_of_object(data: bytes) -> Format | None:
-    """Return the format of a document in which the deciding keys come late."""
+    """Return the format of a document whose deciding keys come late."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except (ValueError, RecursionError):

@@ -1,11 +1,12 @@
-"""Reads arguments, contents and times in the forms that logs use: JSON, and data printed by Python.
+"""Reads arguments, contents and times in the forms that logs use: JSON, and printed Python values.
 
 If a JSON object has a key twice, or a result comes in two versions that differ, both values are kept and neither counts
-as known. Parsers choose different values, so an attacker could show one value to the tool and another to Bylaw.
+as known. Different parsers choose different values, so an attacker could show one value to the tool and another to
+Bylaw.
 
 Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. Nothing is evaluated. A text is read in one pass, completely or
-not at all, and becomes the data that a JSON log would have.
+`Loan(status='out', returned_on=None)` instead of JSON. Nothing is evaluated. The text is read in one pass, completely
+or not at all, and becomes the data that a JSON log would have.
 """
 
 import ast
@@ -26,13 +27,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Contradicted(Struct, frozen=True):
-    """Several contradictory values for one field."""
+    """Several contradictory values of one field."""
 
     values: tuple[Any, ...]
 
 
 def decode_json(text: str | Raw) -> Any:
-    """Decode JSON. A key that occurs twice in an object has the value `Contradicted`, unless both values are equal."""
+    """Decode JSON. If an object has a key twice with different values, the key's value is `Contradicted`."""
     value: Any = _decode(text)
     if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
@@ -40,26 +41,26 @@ def decode_json(text: str | Raw) -> Any:
     try:
         return json.loads(plain, object_pairs_hook=record_of, strict=False)
     except ValueError as error:
-        # Python, unlike msgspec, cannot read a number of thousands of digits.
+        # Unlike msgspec, Python cannot read a number with thousands of digits.
         raise msgspec.DecodeError(str(error)) from None
 
 
 def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
-    """Whether no object in `text`, decoded to `value`, has a key twice. False if uncertain."""
+    """Whether `text`, which decodes to `value`, has no object with a key twice. False if uncertain."""
     if isinstance(text, str):
         count, has_escaped = text.count(":"), "\\u003" in text
     else:
         plain = bytes(text)
         count, has_escaped = plain.count(b":"), b"\\u003" in plain
-    # A colon follows every key, and the encoded value has each key once.
+    # Every key is followed by a colon, and the encoded value has each key once.
     if value.__class__ is dict and count == len(value):
         return True
-    # An escaped colon could replace a missing one.
+    # An escaped colon could make up for a missing one.
     return not has_escaped and count == _encode(value).count(b":")
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object from pairs. A key may occur twice."""
+    """Build an object from pairs. A key may occur twice."""
     record: dict[str, Any] = {}
     for name, value in pairs:
         record[name] = either(record[name], value) if name in record else value
@@ -67,7 +68,7 @@ def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def either(one: Any, other: Any) -> Any:
-    """Combine two values for one field: the value if they are equal, or else both."""
+    """Combine two values of one field. Return the value if they are equal, otherwise both."""
     told = [*one.values] if isinstance(one, Contradicted) else [one]
     # Only Python considers True and 1 equal.
     if not any(value == other and isinstance(value, bool) is isinstance(other, bool) for value in told):
@@ -91,7 +92,7 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def values_inside(value: Any) -> list[Any]:
-    """Return a value and all values inside it, at any depth, without the names of fields."""
+    """Return a value and all values inside it, at any depth, but not the names of fields."""
     parts: list[Any] = [value]
     for part in parts:
         if isinstance(part, Mapping):
@@ -106,7 +107,7 @@ def holds_contradiction(value: Any) -> bool:
 
 
 def read_json(recorded: Any) -> Any:
-    """Decode a JSON text. Return anything else unchanged."""
+    """Decode JSON text. Anything else is returned unchanged."""
     try:
         return msgspec.json.decode(recorded) if isinstance(recorded, str) else recorded
     except (msgspec.DecodeError, RecursionError):
@@ -116,18 +117,18 @@ def read_json(recorded: Any) -> Any:
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Numbers outside this range are not seconds: milliseconds, nanoseconds, or invalid."""
+"""Numbers beyond this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A number is read as milliseconds or microseconds if it then falls into this range."""
+"""The range of plausible seconds. A number counts as milliseconds or microseconds if that puts it in this range."""
 _FIGURES = 16
-"""The number of digits of a time in microseconds."""
+"""How many digits a time in microseconds has."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-"""Types of the parts with the speaker's own words."""
+"""Types of parts that hold the speaker's own words."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
-    """Return arguments that did not come as an object, and their fault, if any."""
+    """Convert arguments that did not come as an object. Also return their fault, if any."""
     if type(recorded) is not str:
         if recorded is None:
             return {}, NOT_CAPTURED
@@ -135,7 +136,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        # A colon follows every key. If there are as many colons as keys, no key is repeated.
+        # Every key is followed by a colon. If there are as many colons as keys, no key is repeated.
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
@@ -143,17 +144,16 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     except msgspec.ValidationError:
         return {}, "arguments are not an object"
     except (msgspec.DecodeError, RecursionError):
-        # Several models write an empty text for a call without arguments.
+        # Several models write an empty string for a call without arguments.
         if not isinstance(recorded, Raw) and not recorded.strip():
             return {}, ""
         return {}, "arguments are not JSON"
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """Return a key that occurs twice in one object of a JSON text, or an empty text. Pass the decoded text if
-    available.
+    """Return a key that one object in a JSON text has twice, or an empty string. Pass the decoded text if available.
 
-    Parsers read such an object differently.
+    Different parsers read such an object differently.
     """
     try:
         is_once = names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded)
@@ -169,18 +169,18 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
             counts = Counter(name for name, _ in pairs)
             found.append(counts.most_common(1)[0][0])
 
-    # Numbers are not decoded, because one may have more digits than Python reads.
+    # Numbers are not decoded, because one may have more digits than Python can read.
     json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
 
 
 def text_id(id: Any) -> str:
-    """Return an id as text; empty if there is none."""
+    """Return an id as text. It is empty if there is none."""
     return "" if id is None else str(id)
 
 
 def read_content(recorded: Any) -> str | Raw:
-    """Return a tool result that did not come as text. Parts are joined to text, anything else stays JSON."""
+    """Convert a tool result that did not come as text. Parts are joined to text, and anything else stays JSON."""
     if recorded is None:
         return ""
     if isinstance(recorded, str | Raw):
@@ -193,7 +193,7 @@ def read_content(recorded: Any) -> str | Raw:
 
 
 def shown(part: Any) -> str | None:
-    """Return the text of a result's part, including files and pages that a tool returned."""
+    """Return the text of a part of a result, including files and pages that a tool returned."""
     match part:
         case {"type": str(kind), "content": str(text)} if kind not in TEXTS:
             return text
@@ -202,7 +202,7 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a content part; empty for an image and similar, None for an unknown part."""
+    """Return the text of a content part. The text is empty for an image or similar, and None for an unknown part."""
     match part:
         case str():
             return part
@@ -219,7 +219,7 @@ def part_text(part: Any) -> str | None:
 
 
 def _said(part: dict[str, Any]) -> str | None:
-    """Return the words of a text part, under any of their keys; None if they cannot be read."""
+    """Return the words of a text part, under any of their keys, or None if they cannot be read."""
     words = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), "")
     match words:
         case str(text) | {"value": str(text)}:
@@ -231,7 +231,7 @@ def _said(part: dict[str, Any]) -> str | None:
 
 
 def plain_text(content: Any) -> str:
-    """Return the text of a message with any form of content."""
+    """Return the text of a message, whatever form its content has."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -242,7 +242,7 @@ def plain_text(content: Any) -> str:
 
 
 def utc(time: float | None) -> datetime | None:
-    """A time in seconds since the epoch as a date and time; None if there is none, or if it is out of range."""
+    """Convert seconds since the epoch to a date and time. Return None if there are none or they are out of range."""
     try:
         return datetime.fromtimestamp(time, UTC) if time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -250,7 +250,7 @@ def utc(time: float | None) -> datetime | None:
 
 
 def seconds(recorded: Any) -> float | None:
-    """A time as seconds since the epoch, in UTC if it names no zone; None if it cannot be read.
+    """Convert a time to seconds since the epoch. Without a zone it is in UTC. Return None if it cannot be read.
 
     Reads ISO 8601, e-mail dates, and seconds, milliseconds or microseconds as a number or text.
     """
@@ -280,7 +280,7 @@ def seconds(recorded: Any) -> float | None:
 
 
 LONGEST = 1 << 20
-"""The maximum length. A longer text stays text."""
+"""The maximum length in characters. Longer text stays text."""
 
 _FIELD = re.compile(r"\s*[A-Za-z_]\w*=")
 _NEXT_FIELD = re.compile(r"(?<=[^\s,(])\s+(?=[A-Za-z_]\w*=)")
@@ -299,15 +299,15 @@ _ZONES = {"TzInfo", "timezone", "tzutc", "ZoneInfo"}
 
 
 class NotPython(Exception):
-    """The text is not a printed value."""
+    """The text is not a printed Python value."""
 
 
 def read_python(text: str) -> Any:
-    """Return the value that Python printed as `text`. Raises `NotPython` if it is not a printed value or not data."""
+    """Return the value that Python printed as `text`. Raises NotPython if `text` is not a printed value or not data."""
     if len(text) > LONGEST:
         raise NotPython
     try:
-        # Plain literals are quickly translated to JSON. Anything else fails here and is read below.
+        # Plain literals can quickly be translated to JSON. Anything else fails here and is read below.
         return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
@@ -317,7 +317,7 @@ def read_python(text: str) -> Any:
         # Pydantic's `str` separates fields by spaces.
         source = f"fields({_NEXT_FIELD.sub(', ', source)})"
     try:
-        # The brackets are needed, because several values with commas are not a single value.
+        # The brackets are needed, because several values with commas between them are not a single value.
         (value,) = _read(parse_python(f"[{source}]", mode="eval").body, literals)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotPython from None
@@ -325,7 +325,7 @@ def read_python(text: str) -> Any:
 
 
 def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
-    """Yield Python code for a text, with `_[N]` for its texts and numbers, and `_(` for a member of an enumeration."""
+    """Yield Python code for a text, with `_[N]` for its strings and numbers, and `_(` for members of enumerations."""
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
@@ -338,12 +338,12 @@ def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
             yield f" _[{len(literals) - 1}] "
         elif member:
             yield ")" if member == ">" else " _("
-        elif not factory:  # A defaultdict shows its factory first.
+        elif not factory:  # The repr of a defaultdict starts with its factory.
             yield "inf" if found[0] == "-inf" else found[0]
 
 
 def _read(node: ast.expr, literals: list[Any]) -> Any:
-    """Return the data that an expression represents. Nothing is evaluated."""
+    """Return the data that an expression represents, without evaluating it."""
     match node:
         case ast.Subscript(ast.Name("_"), ast.Constant(int(place))):
             return literals[place]
@@ -403,7 +403,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _zone(node: ast.expr, literals: list[Any]) -> timezone | None:
-    """Return the zone of a time: UTC or an offset in seconds. Other names give no offset."""
+    """Return a time zone, either UTC or an offset in seconds. Other names give no offset."""
     match node:
         case ast.Constant(None):
             return None
@@ -458,7 +458,7 @@ def _unescaped(found: "re.Match[str]") -> str:
 
 
 def _key(name: Any) -> str:
-    """Return a dict's key as `json.dumps` writes it."""
+    """Return a key of a dict as `json.dumps` would write it."""
     match name:
         case str():
             return name

@@ -19,7 +19,7 @@ from bylaw.trace.event import agent_of_file
 
 
 class RemoteFile(Struct, frozen=True):
-    """A log behind a URL."""
+    """A log at a URL."""
 
     url: str
 
@@ -28,7 +28,6 @@ class RemoteFile(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return self.parts[-1]
 
     @property
@@ -37,7 +36,6 @@ class RemoteFile(Struct, frozen=True):
         return PurePosixPath(self.url.partition("://")[2]).parts or (self.url,)
 
     def open(self, size: int) -> "io.BufferedReader[Any]":
-        """Open a seekable stream."""
         try:
             return io.BufferedReader(_Remote(_system(self.url).open(self.url, "rb")), size)
         except OSError:
@@ -46,7 +44,7 @@ class RemoteFile(Struct, frozen=True):
             _refuse(self.url, error)
 
     def info(self) -> dict[str, Any]:
-        """Return the size and times, as far as the storage reports them."""
+        """Return the size and times that the storage reports."""
         try:
             return _system(self.url).info(self.url)
         except Exception as error:
@@ -57,7 +55,7 @@ LogFile = Path | RemoteFile
 
 
 class StreamOver(io.RawIOBase):
-    """A stream that reads from another stream and closes that stream too."""
+    """Reads from another stream and closes it too."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -71,7 +69,7 @@ class StreamOver(io.RawIOBase):
 
 
 class _Remote(StreamOver):
-    """A file of fsspec as a Python stream. Errors of the storage become `OSError`."""
+    """A file of fsspec as a Python stream. Storage errors become OSError."""
 
     def seekable(self) -> bool:
         return True
@@ -94,20 +92,19 @@ class _Remote(StreamOver):
 
 
 def log_file(given: "str | PathLike[str] | RemoteFile") -> LogFile:
-    """Return the log at a path or URL."""
     if isinstance(given, RemoteFile):
         return given
     return RemoteFile(given) if isinstance(given, str) and is_url(given) else Path(given)
 
 
 def is_url(given: str) -> bool:
-    """Whether this is a URL, which fsspec opens."""
+    """Whether this is a URL that fsspec can open."""
     protocol, mark, _ = given.partition("://")
     return bool(mark) and protocol.isalnum()
 
 
 def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
-    """Return the files at a URL: one file, those in a folder with these endings, or those that match a pattern."""
+    """Return the files at a URL: one file, the files in a folder with these endings, or those that match a pattern."""
     system = _system(url)
     try:
         if any(mark in url for mark in "*?["):
@@ -123,17 +120,17 @@ def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
 
 
 def open_bytes(path: LogFile, size: int) -> "io.BufferedReader[Any]":
-    """Open the bytes of a log, still packed."""
+    """Open a log without unpacking it."""
     return path.open(size) if isinstance(path, RemoteFile) else io.BufferedReader(io.FileIO(path), size)
 
 
 def size_of(path: LogFile) -> int:
-    """Return the size in bytes; 0 if the storage does not report it."""
+    """Return the size in bytes, or 0 if the storage does not report it."""
     return int(path.info().get("size") or 0) if isinstance(path, RemoteFile) else path.stat().st_size
 
 
 def stamp_of(path: LogFile) -> tuple[str, int, str]:
-    """Return a stamp that changes with the log: its name, size, and modification time or storage tag."""
+    """Return a stamp that changes with the log: name, size, and modification time or storage tag."""
     if isinstance(path, RemoteFile):
         info = path.info()
         marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated", "created"))
@@ -156,26 +153,28 @@ def _system(url: str) -> Any:
 
 
 def _refuse(url: str, error: Exception) -> NoReturn:
-    """Raise `UsageError`, because every storage error means that the log cannot be read."""
+    """Raise UsageError, because every storage error means that the log cannot be read."""
     why = (str(error) or type(error).__name__).splitlines()[0]
     raise UsageError(f"cannot read: {why.lower()}", place=url) from error
 
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""The number of packed bytes read at a time. Even at zstd's best ratio, this many bytes unpack to only 64 MB."""
+"""How many packed bytes are read at a time. Even at zstd's best ratio, they unpack to only 64 MB."""
 
 
 T = TypeVar("T")
 
 CHUNK = 1 << 20
 UNOPENED = "cannot read: "
-"""The start of the error for a log that could not be opened. A retry may succeed."""
+"""How the error begins for a log that could not be opened. A retry may succeed."""
 LONGEST_LINE = 128 << 20
 """The maximum size of a record in bytes. A longer record is reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
-"""Limits of a packed document: bytes, or times the packed size (JSON shrinks 10 to 50 times)."""
+"""The size limit of an unpacked document: a number of bytes, or a multiple of the packed size (JSON shrinks 10 to 50
+times).
+"""
 _GZIP = b"\x1f\x8b"
 _BZIP = b"BZh"
 _BOM = b"\xef\xbb\xbf"
@@ -186,15 +185,14 @@ class Span(Struct, frozen=True):
 
     start: int
     end: int
-    """The exclusive end. Start and end are bytes or, for Parquet, row groups."""
+    """The exclusive end. Start and end count bytes or, for Parquet, row groups."""
     line: int = 1
-    """The number of the first line."""
     index: int = 0
-    """The number of records before the span."""
+    """How many records precede the span."""
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a table. An empty name is found by default names."""
+    """The columns of a table. If a name is empty, default names are tried."""
 
     messages: str = ""
     id: str = ""
@@ -210,13 +208,12 @@ class Source(Struct, frozen=True, dict=True):
     share: tuple[int, int] = (0, 1)
     """`(k, n)`: read only every n-th record, starting with the k-th."""
     span: Span | None = None
-    """The part of the file to read; None for all. A part must not be packed."""
+    """The part of the file to read, or None for all of it. Only an unpacked file has parts."""
     columns: Columns = Columns()
     called: str = ""
-    """The name for ids; empty for the file name."""
+    """The name to use in ids. If it is empty, the file name is used."""
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
-        """Return the records of this source's share, in order."""
         first, every = self.share
         return islice(records, first, None, every)
 
@@ -226,11 +223,11 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent for records without one."""
+        """The agent of records that name none."""
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
-        """Return an error at a line (from 1) or a position (from 0)."""
+        """Return an error at a line (starting at 1) or a position (starting at 0)."""
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
@@ -240,7 +237,7 @@ class Source(Struct, frozen=True, dict=True):
             return isinstance(stream.raw, _Unpacked)
 
     def open(self) -> "io.BufferedReader[Any]":
-        """Open the content, unpacked if it is gzip, bzip2 or zstd."""
+        """Open the content, unpacking gzip, bzip2 and zstd."""
         try:
             plain = open_bytes(self.path, CHUNK)
             if self.span is not None:
@@ -262,7 +259,7 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """Yield the content in pieces. A damaged stream ends with the reason as `str`."""
+        """Yield the content in pieces. If the stream is damaged, the last piece is the reason as a `str`."""
         with self.open() as stream:
             # Start small, because detecting the format must not read the whole file.
             size = 1 << 16
@@ -278,7 +275,9 @@ class Source(Struct, frozen=True, dict=True):
                 size = CHUNK
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
-        """Yield the numbered lines (from 1) that are not blank, or all, and an error if the file ends early."""
+        """Yield the lines with their numbers, starting at 1, and an error if the file ends early. Blank lines are left
+        out unless `blank` is set.
+        """
         first = self.span.line if self.span is not None else 1
         number = first - 1
         with self.open() as stream:
@@ -315,8 +314,6 @@ class Source(Struct, frozen=True, dict=True):
 
 
 class _Slice(StreamOver):
-    """The next `size` bytes of a stream."""
-
     def __init__(self, stream: "io.BufferedReader[Any]", size: int) -> None:
         super().__init__(stream)
         self._left = size
@@ -329,7 +326,9 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """A packed stream of one or more members. Everything before a fault is returned before the error is raised."""
+    """Unpacks a stream of one or more members. If it is damaged, everything before the fault is returned before the
+    error.
+    """
 
     def __init__(
         self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]
@@ -337,7 +336,7 @@ class _Unpacked(StreamOver):
         super().__init__(packed)
         self._kind, self._new, self._error = kind, new, error
         self._unpack: Any = None
-        """The decompressor of the current member; None between members."""
+        """The decompressor of the current member, or None between members."""
         self._fault: Exception | None = None
         self._ready = memoryview(b"")
 
@@ -357,7 +356,7 @@ class _Unpacked(StreamOver):
         return count
 
     def _unpacked(self, given: bytes) -> Iterator[bytes]:
-        # Zeros may pad the last member.
+        # The last member may be padded with zeros.
         while given := given if self._unpack is not None else given.lstrip(b"\0"):
             self._unpack = self._unpack or self._new()
             # Only a gzip decompressor can be copied.
@@ -366,7 +365,7 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib returns nothing of a faulty piece. A wrong checksum at the end would lose a small file.
+                # zlib returns nothing from a faulty piece. A wrong checksum at the end would lose a small file.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):

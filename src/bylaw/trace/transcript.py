@@ -1,6 +1,6 @@
 """Builds the events of a conversation one at a time, and writes them as chat messages.
 
-Reading the written messages gives the same events. Besides OpenAI's fields, each message has its `turn` and `time`.
+Reading the written messages gives the same events. In addition to OpenAI's fields, messages have a `turn` and a `time`.
 Calls have fields for a refusal, an approval and a shield's look-ups.
 """
 
@@ -15,9 +15,9 @@ from bylaw.trace.recorded_value import read_arguments, read_content
 
 
 def is_users(name: str | None, tool_call_id: Any = None) -> bool:
-    """Whether a message of the role `user` is the user's own.
+    """Whether a message with the role `user` comes from the user.
 
-    A `name` may be another person's or an agent's, and a `tool_call_id` marks a tool's result.
+    A `name` may belong to another person or an agent, and a `tool_call_id` marks the result of a tool.
     """
     return not name and tool_call_id in (None, "")
 
@@ -34,25 +34,25 @@ class Transcript:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.decided = 0
-        """The number of decided events. A later result cannot mark a call among these as refused."""
+        """How many events are decided. A later result cannot mark a call among these as refused."""
         self.turn = -1
         self.time: float | None = None
-        """The time of the next events, if known."""
+        """The time of the events added next, if known."""
         self.open: dict[int, Call] = {}
         self._steps: dict[str, list[int]] = {}
-        """Steps of calls by id. Some may have been answered or withdrawn since."""
+        """The steps of calls by id. Some calls may have been answered or withdrawn since."""
         self._named = 0
-        """The number of events that `_steps` covers."""
+        """How many events `_steps` covers."""
         self.answered: set[str] = set()
         self.closed: dict[str, int] = {}
-        """Steps of closed calls by id. A result with this id still counts."""
+        """The steps of closed calls by id. A result with this id still counts."""
         self.returned: set[str] = set()
-        """Tools that returned a result."""
+        """Tools that have returned a result."""
         self.tells_refusal = False
-        """Whether some call is marked as refused only by its result."""
+        """Whether a call is marked as refused by its result alone."""
 
     def begin_turn(self) -> None:
-        """Start a new turn. Everything until the next turn happens at once."""
+        """Start a new turn. Everything within a turn counts as simultaneous."""
         self.turn += 1
 
     def instruct(self, text: str) -> None:
@@ -66,9 +66,9 @@ class Transcript:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
-        """Add a message of the role `user`.
+        """Add a message with the role `user`.
 
-        The words count as unknown if there are none, if a voice note, picture or file came with them (not `whole`), or
+        Its words count as unknown if there are none, if they came with a voice note, picture or file (not `whole`), or
         if the message has another person's `name`.
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
@@ -89,7 +89,7 @@ class Transcript:
         return call
 
     def _wait(self, call: Call) -> None:
-        """Add a call. From now on, the id refers to this call."""
+        """Add a call. From now on, its id refers to it."""
         self.open[len(self.events)] = call
         self.closed.pop(call.id, None)
         self.events.append(call)
@@ -107,7 +107,7 @@ class Transcript:
         *,
         is_decided: bool = False,
     ) -> None:
-        """Add a tool result, joined to its call. If the call `is_decided`, the result cannot mark it as refused."""
+        """Add a tool result and join it to its call. If the call `is_decided`, the result cannot mark it as refused."""
         waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
@@ -124,13 +124,13 @@ class Transcript:
                 self.answered.add(id)
             is_final = is_decided or step < self.decided
             if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
-                # Logs keep the refusal as a result, not the fact that the call did not run.
+                # Logs keep the refusal as a result, but not the fact that the call did not run.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
         elif content.startswith(f"{MAY_BE_DONE} ("):
-            # A shield wrote this instead of the result.
+            # A shield wrote this in place of the result.
             captured = False
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
@@ -140,7 +140,7 @@ class Transcript:
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
-        """Whether a call, or the call with this id, still waits for its result."""
+        """Whether any call, or the call with this id, still waits for its result."""
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
@@ -159,10 +159,11 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn. Only the
-        latest turn with unanswered calls is searched; the turn continues. If there are several such calls, the call
-        with this id is removed; a call with another id is a different call. Return False, and remove nothing, if there
-        is no such call, or if anything was said or called after its turn: then the call may have run.
+        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn.
+
+        Only the latest turn with unanswered calls is searched, and that turn continues. If several calls match, the one
+        with this id is removed. A call with a different id never matches. Return False and remove nothing if there is
+        no such call, or if anything was said or called after its turn, because the call may have run by then.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -184,14 +185,14 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """Return the first step from `step` on after which there are only the agent's calls without results."""
+        """Return the first step, `step` or later, from which on there are only the agent's unanswered calls."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1
         return start
 
     def take_back(self, start: int) -> list[Event]:
-        """Remove and return the events from `start` on: calls, and the messages of their turn."""
+        """Remove and return the events from `start` on, which are calls and the messages of their turn."""
         taken, waiting = self.events[start:], self.open
         del self.events[start:]
         self._named = min(self._named, start)
@@ -200,20 +201,19 @@ class Transcript:
         return taken
 
     def add(self, event: Event) -> None:
-        """Add an existing event of the current turn or a later one."""
+        """Add an existing event that belongs to the current turn or a later one."""
         if isinstance(event, Call):
             self._wait(event)
         else:
             self.events.append(event)
 
     def close(self, step: int) -> None:
-        """Stop waiting for the result of the call at `step`, unless a later result names that call."""
+        """Stop waiting for the result of the call at `step`. A later result that names the call still counts."""
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step
 
     def _waiting_as(self, id: str) -> list[int]:
-        """Return the steps of the calls with this id that have no result."""
         for step in range(self._named, len(self.events)):
             event = self.events[step]
             if type(event) is Call and event.id:
@@ -222,12 +222,12 @@ class Transcript:
         steps, waiting = self._steps.get(id), self.open
         if steps is None:
             return []
-        # Some hosts number calls anew in every turn, so drop the answered calls.
+        # Some hosts number calls anew in every turn, so ignore answered calls.
         steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """Return the earliest unanswered call of the latest turn that fits by id, or else by order, and by tool if
+        """Return the earliest unanswered call of the latest turn that matches by id, or else by order, and by tool if
         given.
 
         A second result for an id belongs to no call. Neither does a result with an unknown id, unless exactly one call
@@ -259,12 +259,11 @@ _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
 def chat_line(trajectory: Trajectory) -> bytes:
-    """Return one line of a JSONL file."""
     return _encode(chat_record(trajectory)) + b"\n"
 
 
 def chat_record(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the conversation as one record. Missing and repeated call ids are replaced."""
+    """Return the conversation as one record, with new ids for calls whose id is missing or repeated."""
     record: dict[str, Any] = {"id": trajectory.id}
     if trajectory.agent:
         record["agent"] = trajectory.agent
@@ -307,7 +306,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
 
 
 def _call(call: Call, name: str) -> dict[str, Any]:
-    # Unusable arguments are read back as unusable.
+    # Unusable arguments must be read back as unusable.
     arguments = None if call.fault else _encode(call.arguments).decode()
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
     told |= {"refused": True} if call.refused else {}
@@ -318,7 +317,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Data is written as text, because a list of texts would be read as parts.
+    # Write data as text, because a list of texts would be read as parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

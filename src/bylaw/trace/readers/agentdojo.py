@@ -1,8 +1,8 @@
-"""Reads AgentDojo runs: assistants under prompt injection, with or without a defence.
+"""Reads AgentDojo runs, in which assistants face prompt injection with or without a defence.
 
-The first message is the user's request. Later messages with the user's role come from a defence, such as the repeated
-request or a reason for a refusal. A defence may also put marks around every result; its system prompt then announces
-the marks. The result is the text between the marks.
+The first message is the user's request. A defence may add messages with the user's role, such as the repeated request
+or a reason for a refusal. It may also put marks around every result, which its system prompt announces. The result is
+the text between the marks.
 """
 
 import re
@@ -25,13 +25,13 @@ FORMAT = "agentdojo"
 
 
 class DojoMessage(ChatMessage, gc=False):
-    """A chat message. A result has its call."""
+    """A chat message. If it is a result, it contains its call."""
 
     tool_call: ToolCall | None = None
 
 
 class DojoRun(Struct, gc=False):
-    """One task, under one attack or under none."""
+    """A task under one attack, or under none."""
 
     messages: list[DojoMessage]
     suite_name: str
@@ -71,7 +71,7 @@ def _run(source: Source, record: Record) -> Trajectory:
             "attack": run.attack_type if attacked else None,
             "injections": run.injections or {},
             "utility": run.utility,
-            # Without an attack, `security` has no meaning.
+            # Without an attack, `security` is meaningless.
             "attack_succeeded": run.security if attacked else None,
             "error": run.error,
         },
@@ -79,7 +79,7 @@ def _run(source: Source, record: Record) -> Trajectory:
 
 
 def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
-    """Yield the messages as chat messages, without additions by a defence."""
+    """Yield the messages as chat messages, without what a defence added."""
     marks: list[str] = []
     has_asked = False
     for message in messages:
@@ -95,11 +95,11 @@ def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
 
 
 _MARK = re.compile(r"(?<![^\s`'\"])[^\w\s`'\".,;:!?-]{2,8}(?![^\s`'\".,;:!?])")
-"""Signs that stand alone in a system prompt."""
+"""Matches isolated symbols in a system prompt."""
 
 
 def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
-    """Return the message with a chat result's fields and without marks around its content."""
+    """Return a chat result whose content has no marks around it."""
     answered = message.tool_call or ToolCall()
     message.name = name_and_arguments(answered)[0]
     message.tool_call_id = message.tool_call_id or answered.id
@@ -109,7 +109,7 @@ def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
     closing = next((mark for mark in marks if text.endswith(mark)), "")
     if opening and closing and len(text) >= len(opening) + len(closing):
         message.content = text = text.removeprefix(opening).removesuffix(closing)
-    # For a failed call, the model sees the error instead of content.
+    # If the call failed, the model sees the error instead of content.
     if message.error and not text:
         message.content = message.error
     return message

@@ -1,4 +1,4 @@
-"""Reads chat messages in OpenAI's form, with the common variations in logs."""
+"""Reads chat messages in OpenAI's format, with the variations that are common in logs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,14 +29,12 @@ Id = str | int | None
 
 
 class Function(Struct, gc=False):
-    """The function of a tool call."""
-
     name: str | None = None
     arguments: Any = None
 
 
 class ToolCall(Struct, gc=False):
-    """A tool call: OpenAI's with a `function`, or a flat one."""
+    """A tool call, either in OpenAI's format with a `function` or in a flat one."""
 
     id: Id = None
     function: Function | str | None = None
@@ -48,17 +46,16 @@ class ToolCall(Struct, gc=False):
     refused: bool = False
     """Whether the call was refused before it ran. `bylaw log export` writes this field and the next four."""
     approved: Any = None
-    """The reviewer's approval. Other values under this name are ignored."""
+    """The reviewer's approval. Values of another form are ignored."""
     looked_up: Any = None
-    """Look-ups that a shield made for the call."""
     card: Any = None
-    """The card shown to the user instead of the call."""
+    """The card that the user saw instead of the call."""
     vouched: Any = None
     """The host's context from this call on."""
 
 
 class ChatMessage(Struct, gc=False):
-    """A message of any role. Fields not named here are skipped without decoding."""
+    """A message of any role. All other fields are skipped without decoding."""
 
     role: str | None = None
     content: Any = None
@@ -79,25 +76,25 @@ class ChatMessage(Struct, gc=False):
     output: Any = None
     input: Any = None
     action: Any = None
-    """The action of a built-in tool in the Responses API. Patches use `operation`."""
+    """The action of a built-in tool in the Responses API. Patches use `operation` instead."""
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """False for a result or message without recorded content."""
+    """False for a result or message whose content was not recorded."""
     refused: Any = None
-    """For a failed result: whether the tool did nothing. This field and the next three come from `bylaw log export`."""
+    """Whether the tool did nothing, for a failed result. This field and the next three come from `bylaw log export`."""
     turn: int | None = None
-    """The turn, if it does not follow from the order."""
+    """The turn, if the order of messages does not imply it."""
     confirmation: Any = None
     """The user's answer to a card that the host displayed."""
     handover: Any = None
-    """The host's context after another principal continues."""
+    """The host's context after another principal takes over."""
 
     @property
     def told_time(self) -> Any:
-        """The recorded time, if any, as written in the log."""
+        """The time as the log writes it, if recorded."""
         told = self.time if self.time is not None else self.timestamp
         return told if told is not None else self.created_at
 
@@ -106,7 +103,7 @@ _WITHOUT_CALLS = frozenset(("system", "developer", "tool", "function"))
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
-    """Add messages to the transcript. `result_id` names the field with the id of a result's call."""
+    """Add messages to the transcript. `result_id` is the field that holds the id of a result's call."""
     by_id = result_id == "id"
     batch = False
     # A tau2 run and its world have different clocks.
@@ -137,7 +134,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 _call(transcript, call, by, agent)
             if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
-            # An item of the Responses API. The calls that follow belong to the same turn.
+            # This is an item of the Responses API. The calls that follow belong to the same turn.
             batch = by == "agent" and message.type == "message"
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
@@ -158,7 +155,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
         transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
     elif by == "user" and message.confirmation is None and message.handover is not None:
-        # Even if the context cannot be read, earlier messages are not from the new principal.
+        # Even if the context cannot be read, earlier messages are not the new principal's.
         context: dict[str, Any] = _as(message.handover, dict[str, Any]) or {}
         transcript.events.append(Message("user", "", turn, agent, time, handover=context))
     elif by == "user" and (message.captured or message.confirmation is not None):
@@ -169,7 +166,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
 
 
 def _as(recorded: Any, type: Any) -> Any:
-    """Convert a recorded value; None if it has another type."""
+    """Convert a recorded value, or return None if it has another type."""
     try:
         return None if recorded is None else msgspec.convert(recorded, type)
     except msgspec.ValidationError:
@@ -180,7 +177,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     name, arguments = name_and_arguments(call)
     if not name:
         raise Malformed("a tool call has no name")
-    # The author of the message makes the call, whatever its `requestor` says.
+    # The author of the message makes the call, whatever `requestor` says.
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)
@@ -211,7 +208,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # If the message names no call, its parts may be results. If it names one, each part may be the tool's own text.
+    # If the message names no call, its parts may be results. If it does, each part may be text from the tool.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -220,7 +217,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
     error: Any = message.error if message.is_error is None else message.is_error
     complaint: Any = message.error
     if content in (None, "") and complaint.__class__ is dict:
-        # A failed call may have its error instead of content.
+        # A failed call may have an error instead of content.
         content = complaint.get("message", content)
     transcript.answer(
         content,
@@ -229,14 +226,14 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         "user" if message.requestor == "user" else "agent",
         agent,
         None if error is None else bool(error),
-        # An empty text is a result. Missing content means that it was not recorded.
+        # Empty text is a result. Missing content means that the content was not recorded.
         message.captured and (content is not None or error is not None),
         message.refused if isinstance(message.refused, bool) else None,
     )
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
-    """Add content in parts, which may include tool calls (agent), tool results (user), or both in one part."""
+    """Add content in parts: text, tool calls (agent), tool results (user), or calls with their results."""
     agent = message.agent or ""
     content: Any = message.content
     parts: list[Any] = content if content.__class__ is list else [content]
@@ -255,7 +252,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
             refused = each.refused or None
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error, refused=refused)
         if answers:
-            # The agent saw the result before any following part.
+            # The agent saw the result before the part that follows.
             transcript.begin_turn()
             answers.clear()
 
@@ -286,7 +283,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. Streams omit the arguments of one of the two forms."""
+    """Whether one of `calls` is the same call in another form. Streams give arguments in only one of the two forms."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -310,7 +307,7 @@ def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """Return arguments as an object; empty if they are not one."""
+    """Return arguments as an object. The object is empty if they are something else."""
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
@@ -326,16 +323,16 @@ SILENT_ITEMS = frozenset(
         *("additional_tools",),
     )
 )
-"""Items without words or calls to check: thoughts, and calls that the provider ran itself."""
+"""Items without words or calls to check: thoughts, and calls that the provider itself ran."""
 ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
 
 
 _FAILED_ITEM = "An error occurred while running the tool. Please try again."
-"""The Agents SDK's result for a tool that raised. Items have no error flag."""
+"""What the Agents SDK returns for a tool that raised. Items have no error flag."""
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
-    """Add an item of the Responses API. Consecutive calls belong to one turn."""
+    """Add an item of the Responses API. Consecutive calls belong to the same turn."""
     kind, agent = item.type or "", item.agent or ""
     if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
         if not batch:
@@ -367,15 +364,15 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 
 
 _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
-"""An id that a host may reuse in each turn, such as `1` or `call_0`."""
+"""Matches an id that a host may reuse in every turn, such as `1` or `call_0`."""
 
 
 def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """Remove copies of messages with calls, and of their results. A log with at-least-once delivery contains some
     twice.
 
-    A copy is an equal message with only results in between. A message is not a copy if its ids may be reused in each
-    turn and it has no time, or if its results differ.
+    A copy is an equal message with only results in between. Messages are not copies if their results differ, or if they
+    have no time and hosts may reuse their ids in every turn.
     """
     listed = list(messages)
     copies: set[int] = set()

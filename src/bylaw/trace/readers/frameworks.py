@@ -1,4 +1,4 @@
-"""Reads conversations serialised by LangChain, Pydantic AI, ADK, LlamaIndex, Claude and Agent Framework."""
+"""Reads conversations that LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework saved."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -20,12 +20,12 @@ Fields = dict[str, Any]
 
 
 class SavedTalk(Named):
-    """A conversation: its messages, an ADK session's events, or a LangGraph thread's state."""
+    """The messages of a conversation, the events of an ADK session, or the state of a LangGraph thread."""
 
     messages: list[Fields] | None = None
     events: list[Fields] | None = None
     values: Fields | None = None
-    """The messages of a LangGraph state. Its thread is in `config` or `checkpoint`."""
+    """Holds the messages of a LangGraph state. Its thread is in `config` or `checkpoint`."""
     config: Fields | None = None
     checkpoint: Fields | None = None
     agent: str | None = None
@@ -85,13 +85,13 @@ def _ids(talk: SavedTalk) -> Iterator[Any]:
 
 
 def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate LangChain's messages, and plain ones that an application added."""
+    """Translate LangChain's messages, and plain ones that an application has added."""
     for place, message in enumerate(messages):
         yield as_chat(message, f"message {place}") if "role" in message else [chat_message(message)]
 
 
 def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate `all_messages_json()`: requests and responses in parts."""
+    """Translate `all_messages_json()`, which has requests and responses in parts."""
     for message in messages:
         told: list[ChatMessage] = []
         texts: list[str] = []
@@ -115,7 +115,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
                 case "thinking" | "file" | "compaction" | "retry-prompt":
-                    # Nothing to check. A `retry-prompt` without a tool is the library's own.
+                    # There is nothing to check. A `retry-prompt` without a tool comes from the library.
                     pass
                 case kind:
                     raise Malformed(f"a part of the unknown kind `{kind}`")
@@ -125,7 +125,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate a session's events with Gemini contents."""
+    """Translate the events of a session, which have Gemini contents."""
     for event in events:
         content = event.get("content")
         if not isinstance(content, dict) or event.get("partial"):
@@ -136,7 +136,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate chat messages in blocks, with calls among the blocks or next to them."""
+    """Translate chat messages in blocks. Calls are blocks or come next to them."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
@@ -153,7 +153,7 @@ _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate Microsoft Agent Framework messages, with text in pieces, and calls and results as contents."""
+    """Translate Agent Framework messages. Text comes in pieces, and calls and results are contents."""
     for message in messages:
         contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
         silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
@@ -167,7 +167,9 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the SDK's message objects, with the class in `type` or implied by the fields, and untyped blocks."""
+    """Translate the SDK's message objects. Their class is in `type` or implied by the fields, and blocks
+    have no type.
+    """
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")
@@ -181,7 +183,7 @@ def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def _block(block: Fields) -> Fields:
-    """Return a block with its type, which the SDK's classes do not write."""
+    """Add the type to a block, because the SDK's classes do not write it."""
     if "type" in block:
         return block
     kinds = {"tool_use_id": "tool_result", "input": "tool_use", "thinking": "thinking", "text": "text"}

@@ -1,4 +1,4 @@
-"""Reads Inspect logs: `.json`, one document, and `.eval`, a zip with one member per sample."""
+"""Reads Inspect logs: `.json` files (one document), and `.eval` files (a zip with one member per sample)."""
 
 import importlib
 import zipfile
@@ -36,7 +36,7 @@ _ATTACHMENT = "attachment://"
 
 
 class InspectEvaluation(Struct):
-    """Fields of a log that apply to all samples."""
+    """Fields of a log that apply to all its samples."""
 
     model: str = ""
     task: str = ""
@@ -97,7 +97,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
     try:
         evaluation = decode(_LOG, _member(source, archive, header)).eval if header else InspectEvaluation()
     except Malformed:
-        # Samples can be read without it.
+        # The samples can be read without it.
         evaluation = InspectEvaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
@@ -112,7 +112,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
 
 
 def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member's bytes. Recent logs use zstandard, which Python's `zipfile` supports only from 3.14 on."""
+    """Return a member's bytes. Recent logs use zstandard, which `zipfile` supports only since Python 3.14."""
     info = archive.getinfo(name)
     if info.file_size > LONGEST_LINE:
         raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than the limit for a sample")
@@ -144,7 +144,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
 def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Trajectory:
     sample = decode(_SAMPLE, record.raw)
     if sample.attachments:
-        # Long texts are stored apart from their messages.
+        # Long texts are stored separately from their messages.
         for message in sample.messages:
             if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
                 name = message.content.removeprefix(_ATTACHMENT)
@@ -171,7 +171,7 @@ def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Tr
 
 
 def _outcome(scores: dict[str, Any]) -> TaskOutcome | None:
-    """Return the outcome from the first score that is right or wrong."""
+    """Return the outcome given by the first score that is right or wrong."""
     for name, value in scores.items():
         if value in ("C", "I"):
             return TaskOutcome(value == "C", f"scores.{name}")

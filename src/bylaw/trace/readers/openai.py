@@ -1,8 +1,8 @@
-"""Reads OpenAI chat: one conversation per line, or a document that lists them.
+"""Reads OpenAI chat, one conversation per line or in a document that lists them.
 
-Chat messages of other SDKs are translated, and refused if they cannot be read completely. Messages of Bedrock and
+Chat messages of other SDKs are translated. They are refused if they cannot be read completely. Messages of Bedrock and
 Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under `toolInvocations` or `parts`,
-several SDKs use camelCase, and LangChain keeps a provider's calls under `additional_kwargs`.
+several SDKs use camelCase, and LangChain keeps the provider's calls under `additional_kwargs`.
 """
 
 from collections import deque
@@ -50,7 +50,7 @@ HARMLESS = frozenset(
         *("assistant_id", "session_id", "conversation_id"),
     )
 )
-"""Message keys that never contain words, calls or results."""
+"""Message keys that never hold words, calls or results."""
 _TOLD = frozenset(ChatMessage.__struct_fields__)
 _ALIASES = {
     "toolCalls": "tool_calls",
@@ -62,20 +62,19 @@ _ALIASES = {
     "toolName": "name",
     "tool_name": "name",
 }
-"""Names of known fields in other SDKs."""
+"""What other SDKs call the known fields."""
 _OWN = frozenset(
     (
         *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
         *("text", "attachments", "experimental_attachments", "result"),
     )
 )
-"""Fields that are read in this file."""
 _PLAIN_ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "function"))
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
 class Named(Struct, gc=False, kw_only=True):
-    """The names under which a record may have its conversation's id."""
+    """The fields under which a record may store its conversation's id."""
 
     id: Id = None
     conversation_id: Id = None
@@ -85,8 +84,6 @@ class Named(Struct, gc=False, kw_only=True):
 
 
 class Described(Named, gc=False, kw_only=True):
-    """Optional fields of a conversation."""
-
     agent: str | None = None
     model: str | None = None
     outcome: Any = None
@@ -106,14 +103,12 @@ class Described(Named, gc=False, kw_only=True):
 
     @property
     def began(self) -> float | None:
-        """Return when the conversation began, if recorded. Messages without a time get this time."""
+        """When the conversation began, if recorded. Messages without a time get this time."""
         told = (self.time, self.timestamp, self.start_time, self.started_at, self.created_at)
         return next((found for each in told if each is not None and (found := seconds(each)) is not None), None)
 
 
 class ChatConversation(Described, gc=False):
-    """A conversation with its optional fields."""
-
     messages: list[ChatMessage]
 
 
@@ -148,12 +143,12 @@ _request = msgspec.json.Decoder(_Request)
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
-    """Return a conversation in any dialect: an object with `messages`, or a list of messages."""
+    """Read a conversation in any dialect: an object with `messages`, or a list of messages."""
     try:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    # Decode again as plain chat for the error message.
+    # Decode as plain chat again to get the error message.
     if listed:
         decode(_messages, raw)
         return ChatConversation(_as_chat(decode(_anything, raw)))
@@ -170,7 +165,7 @@ def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
 
 
 def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
-    """Return the conversation in a request to Gemini. A content without a role is the user's."""
+    """Return the conversation in a request to Gemini. Contents without a role are the user's."""
     messages = _as_chat(contents, "user")
     told = {name: getattr(request, name) for name in Described.__struct_fields__}
     system = request.system_instruction or request.systemInstruction
@@ -184,7 +179,7 @@ def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
     """Return the chat messages in a message of any dialect. `role` is used if the message has none.
 
-    Raises `Malformed` for an unknown field that may contain a call or a result.
+    Raises Malformed for an unknown field that may hold a call or a result.
     """
     if is_langchain(message):
         return [chat_message(message)]
@@ -196,7 +191,6 @@ def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
 
 
 def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
-    """Translate a message with other field names."""
     fields = _named(message, place)
     said = fields.get("role") or role
     fields["role"] = _ROLES.get(str(said), said) or None
@@ -205,7 +199,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
     if fields["role"] is None and fields.get("type") == "reasoning":
-        # The user does not see thoughts and their summary.
+        # The user does not see thoughts or their summary.
         fields.pop("summary", None)
     given = {name: fields.pop(name) for name in _OWN if name in fields}
     is_more_said = _check(fields, place, is_silent=not any(given.values()))
@@ -227,7 +221,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """Return a message's content from all its fields. Parts contain more than a text next to them."""
+    """Return a message's content from all its fields. Text that only repeats the parts is left out."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -242,7 +236,7 @@ def _content(content: Any, given: Fields, role: str | None) -> Any:
 
 
 def _same(words: str, parts: Iterable[Any]) -> bool:
-    """Whether parts and a text have the same words, ignoring white space."""
+    """Whether parts and text have the same words, ignoring white space."""
     told = "".join(text for part in parts if (text := words_in(part)))
     return "".join(words.split()) in ("", "".join(told.split()))
 
@@ -270,7 +264,7 @@ def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
 
 
 def _named(message: Fields, place: str) -> Fields:
-    """Return a message with known field names. Two names for one field must have equal values."""
+    """Rename fields to their known names. If two names mean one field, their values must be equal."""
     fields: Fields = {}
     for name, value in message.items():
         ours = _ALIASES.get(name, name)
@@ -294,8 +288,10 @@ def _call(call: Any) -> Any:
 
 
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
-    """Whether a user's message has words in an unknown field. For other messages, raises `Malformed` if an unknown
-    field may contain a call or a result, or words in a message that otherwise `is_silent`.
+    """Whether a user's message has words in an unknown field.
+
+    For other messages, raises Malformed if an unknown field may hold a call or a result. If such a message otherwise
+    `is_silent`, words in an unknown field raise it too.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
@@ -335,7 +331,7 @@ _CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "F
 
 
 class Extra(Struct):
-    """A message's fields in the form of the model's provider."""
+    """The fields of a message in the format of the model's provider."""
 
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
@@ -396,13 +392,15 @@ def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
 
 
 MOST = 4096
-"""How many records are held back, because a later one may continue them. This is how many conversations may overlap."""
+"""How many records are held back because a later record may continue them. This limits how many conversations may
+overlap.
+"""
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 
 
 class _Head(Named, gc=False):
-    """The fields that show whether a record continues another. The messages are not decoded."""
+    """The fields that show whether one record continues another. Messages stay undecoded."""
 
     messages: list[Raw]
     metadata: dict[str, Any] | None = None
@@ -414,7 +412,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class _Kept(Struct):
-    """A record that is dropped if it is the beginning of a later one."""
+    """A record to drop if it is the beginning of a later one."""
 
     piece: Record | RecordError | None
     size: int = 0
@@ -423,7 +421,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yield the records in order, without those that a later record continues."""
+    """Yield the records in order, leaving out each record that a later one continues."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0
@@ -450,7 +448,6 @@ def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Recor
 
 
 def named_by(told: Any, about: dict[str, Any]) -> str:
-    """Return the id of a record's conversation, or an empty text."""
     for name in _NAMES:
         if id := text_id(getattr(told, name)):
             return id
@@ -468,7 +465,7 @@ def _kept(piece: Record | RecordError) -> _Kept:
 
 
 def _goes_on(later: _Kept, earlier: _Kept) -> bool:
-    """Whether `later` has the same messages and more, for the same agent and context."""
+    """Whether `later` has all messages of `earlier` and more, for the same agent and context."""
     long, short = later.head, earlier.head
     if long is None or short is None or len(long.messages) <= len(short.messages):
         return False
@@ -487,7 +484,6 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def conversation(source: Source, record: Record) -> Trajectory:
-    """Return the conversation in a record: an object with `messages`, or a list of messages."""
     talk = read_talk(record.raw, listed=is_list(record))
     transcript = Transcript()
     if talk.instructions:
@@ -518,7 +514,7 @@ def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
 
 
 def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
-    """Return the outcome from the first given field of `outcome`, `success` and `reward`."""
+    """Return the outcome from `outcome`, `success` or `reward`, whichever is given first."""
     match talk.outcome:
         case bool(good):
             return TaskOutcome(good, "outcome")
@@ -549,15 +545,15 @@ READING = 20
 
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
-    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or SDK objects.
+    """Add messages in OpenAI's, Anthropic's or LangChain's format, as dicts or SDK objects, to a transcript.
 
-    Raises `UsageError`, and adds none, if one cannot be read.
+    Raises UsageError, and adds none of them, if one cannot be read.
     """
     try:
         chat = [each for place, message in enumerate(messages) for each in _read(message, place)]
         for place, message in enumerate(chat):
             if message.role == "user" and message.agent:
-                # A message to an inner agent is not the user's message.
+                # A message to an inner agent does not come from the user.
                 message.name = message.name or message.agent
             if message.role == "assistant" and message.content.__class__ is list:
                 check_parts(message.content, f"message {place}")

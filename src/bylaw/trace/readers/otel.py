@@ -46,7 +46,7 @@ class OtlpSpan(Struct, rename="camel"):
 
 
 class LogRecord(Struct, rename="camel"):
-    """A logged event of a span. Earlier conventions keep messages here."""
+    """An event logged for a span. Earlier conventions keep messages in events."""
 
     trace_id: str = ""
     span_id: str = ""
@@ -75,8 +75,6 @@ _REQUEST = msgspec.json.Decoder(ExportRequest)
 
 
 class KnownSpan(Struct):
-    """A span with decoded attributes and logged events."""
-
     span: OtlpSpan
     attributes: dict[str, Any]
     events: list[tuple[str, Any]]
@@ -89,7 +87,7 @@ def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[t
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send a span once. A span without an id has no children but still counts.
+            # Exporters send each span once. A span without an id has no children, but it still counts.
             known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
@@ -119,7 +117,7 @@ def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
 
 
 def unflatten(has: dict[str, Any]) -> dict[str, Any]:
-    """Rebuild lists from attributes named `prefix.N.rest`, without OpenInference's wrappers."""
+    """Rebuild lists from attributes named `prefix.N.rest`, and remove OpenInference's wrappers."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in has.items():
         if found := _KEY.match(key):
@@ -133,7 +131,7 @@ def unflatten(has: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(node: Any) -> Any:
-    """Turn objects with only numeric keys into lists, and remove wrappers such as `message`."""
+    """Turn objects whose keys are all numbers into lists, and remove wrappers such as `message`."""
     if not isinstance(node, dict):
         return node
     inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
@@ -161,12 +159,13 @@ _INPUT = ("gen_ai.tool.call.arguments", "input.value", "langfuse.observation.inp
 _OUTPUT = ("gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output")
 _KINDS = ("openinference.span.kind", "langfuse.observation.type", "traceloop.span.kind")
 _ADK = "gcp.vertex.agent."
-"""The prefix of ADK's own attributes."""
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the conversations of a file. All spans are kept, because a conversation may continue to the last line."""
+    """Yield the conversations of a file. All spans are kept, because the last line may still continue a
+    conversation.
+    """
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: gather(record, known, logged))
@@ -189,14 +188,13 @@ def _read_spans(
 
 
 def _read_span(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation | ToolRun | None:
-    """Return the model call or tool run in a span, or None."""
     if _is_tool(known):
         return _run(known, all_spans)
     return _generation(known, all_spans) if _is_generation(known) else None
 
 
 def _outline(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> dict[str, Any]:
-    """Return when a span began, and its conversation and agent."""
+    """Return when a span began, and which conversation and agent it belongs to."""
     return {
         "start": _moment(known.span.start_time_unix_nano),
         "session": _inherited(known, all_spans, _SESSION),
@@ -264,7 +262,7 @@ def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation
 
 
 def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
-    """Return the message in an event: its fields are attributes, or JSON in one attribute."""
+    """Return the message in an event. Its fields are attributes, or JSON in a single attribute."""
     message: dict[str, Any] = dict(body)
     inner = body.get("gen_ai.event.content")
     if isinstance(inner, str):
@@ -306,12 +304,12 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # ADK's spans have its own attributes, or a class as a tool's type.
+    # ADK's spans have attributes of its own, or a class as the type of a tool.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
-        # A call that raised has no output, but its end is known.
+        # A call that raised has no output, but it has an end time.
         result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
         end=_moment(known.span.end_time_unix_nano),
@@ -326,14 +324,14 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 
 def _unwrapped(content: Any) -> Any:
-    """Return a result without ADK's wrapper for values that are not objects, `{"result": ...}`."""
+    """Remove the wrapper `{"result": ...}` that ADK puts around values that are not objects."""
     value = read_json(content) if isinstance(content, str) and content.startswith('{"result"') else content
     inner, failed = unwrapped(value)
     return content if failed or inner is value else inner
 
 
 def _moment(nanoseconds: str | int) -> float:
-    """Return an OTLP time in seconds; 0 if there is none."""
+    """Convert an OTLP time to seconds. A missing time becomes 0."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")
@@ -342,7 +340,7 @@ def _moment(nanoseconds: str | int) -> float:
 
 
 def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
-    """Return the first of these attributes on the span or the spans around it."""
+    """Return the first of these attributes that the span, or a span around it, has."""
     for each in _lineage(known, all_spans):
         for name in names:
             if value := each.attributes.get(name):

@@ -1,4 +1,6 @@
-"""Reads Parquet: one conversation per row, with messages in OpenAI's form as a list or JSON text (extra `parquet`)."""
+"""Reads Parquet with one conversation per row. Messages are in OpenAI's format, as a list or JSON text (extra
+`parquet`).
+"""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -15,19 +17,17 @@ from bylaw.trace.readers.openai import conversation
 from bylaw.trace.source import CHUNK, Source, open_bytes
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
-"""Default names of the messages column."""
+"""Default names for the column of messages."""
 ROWS = 256
-"""The number of rows in memory at a time."""
+"""How many rows are held in memory at a time."""
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
-"""Other columns that are read."""
 _RECORDS = ("context", "metadata")
-"""Columns with objects, which may be JSON text."""
+"""Columns that hold objects, possibly as JSON text."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the conversations of a file, or of some row groups."""
     file, stream = _opened(source)
     with stream:
         messages = messages_column(source, file.schema_arrow.names)
@@ -44,7 +44,6 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def row_groups(source: Source) -> list[tuple[int, int]]:
-    """Return the number of rows and bytes of every row group."""
     file, stream = _opened(source)
     with stream:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
@@ -55,7 +54,7 @@ def row_groups(source: Source) -> list[tuple[int, int]]:
 
 
 def messages_column(source: Source, names: Sequence[str]) -> str:
-    """Return the messages column: the given one, or the first with a default name."""
+    """Return the column of messages: the given one, or the first with a default name."""
     if given := source.columns.messages:
         _check(source, given, names)
         return given
@@ -115,7 +114,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """Return a value without null fields, because Arrow gives every struct all fields of its type."""
+    """Remove null fields, because Arrow gives every struct all fields of its type."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

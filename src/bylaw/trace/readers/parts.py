@@ -1,8 +1,8 @@
 """Reads the parts of a message: calls, results, words, and silent parts.
 
-Every SDK names parts differently. Parts of OpenAI and Anthropic have a `type`; parts of Bedrock and Gemini have a
-single key. Parts of the Vercel AI SDK have the tool's name in their type and may contain a call with its result. An
-unknown part could be a call, so it is an error and never skipped.
+Every SDK names parts differently. In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single
+key. In the Vercel AI SDK, the type contains the tool's name, and a part may hold a call with its result. An unknown
+part is an error and never skipped, because it could be a call.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ _SILENT = frozenset(
         *("hosted_vector_store", "item_reference", "citable"),
     )
 )
-"""Types of parts without calls, results or words: pictures, files, thoughts."""
+"""Types of parts without calls, results or words, such as pictures, files and thoughts."""
 _SILENT_KEYS = frozenset(
     (
         *("image", "document", "video", "audio", "reasoningContent", "cachePoint", "searchResult", "inlineData"),
@@ -60,7 +60,7 @@ _SILENT_KEYS = frozenset(
         *("code_execution_result",),
     )
 )
-"""The key of a part without calls, results or words that has no type."""
+"""Keys of untyped parts without calls, results or words."""
 _BESIDE_WORDS = frozenset(
     (
         *("type", "text", "content", "refusal", "annotations", "citations", "cache_control", "cacheControl"),
@@ -82,7 +82,7 @@ class PartAnswer(Struct):
 
 
 def call_in(part: Any) -> tuple[str, Any, str] | None:
-    """Return the tool, arguments and id of a part that is a call; None for other parts."""
+    """Return the tool, arguments and id if a part is a call, otherwise None."""
     block = _fields(part)
     kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
@@ -106,13 +106,13 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
     if kind == "custom_tool_call":
         arguments = {"input": arguments}
     elif arguments is None and kind is None and "name" in inner:
-        # Gemini omits empty arguments.
+        # Gemini omits arguments if they are empty.
         arguments = {}
     return name, arguments, text_id(first(inner, _CALL_IDS))
 
 
 def answer_in(part: Any) -> PartAnswer | None:
-    """Return the result in a part, which may be a call too."""
+    """Return the result in a part. The part may be a call too."""
     block = _fields(part)
     kind = block.get("type")
     if kind is None:
@@ -142,14 +142,14 @@ def answer_in(part: Any) -> PartAnswer | None:
 
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
-    """Return the results in a tool message's parts; empty unless every part is a result."""
+    """Return the results in a tool message. The list is empty unless every part is a result."""
     found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
 
 
 def invocation_answer(invocation: Fields) -> PartAnswer | None:
-    """Return the result in a Vercel AI SDK call, which contains both; None if there is none yet."""
+    """Return the result in a Vercel AI SDK call, or None if there is none yet."""
     state = invocation.get("state")
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
@@ -161,7 +161,6 @@ def invocation_answer(invocation: Fields) -> PartAnswer | None:
 
 
 def _keyed_answer(inner: Fields) -> PartAnswer:
-    """Return a result of Bedrock or Gemini."""
     content: Any = first(inner, _CONTENTS)
     error = True if inner.get("status") == "error" else None
     if content.__class__ is list and len(content) == 1:
@@ -176,7 +175,7 @@ def _keyed_answer(inner: Fields) -> PartAnswer:
 
 
 def unwrapped(content: Any) -> tuple[Any, bool | None]:
-    """Return Gemini's function response without its wrapper, and whether the function failed."""
+    """Remove the wrapper around Gemini's function response. Also return whether the function failed."""
     match content:
         case {"result": result} if len(cast("Fields", content)) == 1:
             return result, None
@@ -187,7 +186,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """Return a result without the Vercel AI SDK's wrapper, and whether the wrapper says that the call failed."""
+    """Remove the Vercel AI SDK's wrapper from a result. Also return whether it says that the call failed."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -201,7 +200,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """Return the words of a part; empty if it has none, None if it cannot be read."""
+    """Return the words of a part. The text is empty if it has none, and None if it cannot be read."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -223,10 +222,10 @@ def words_in(part: Any) -> str | None:
 
 
 def heard(content: Any) -> tuple[str, bool]:
-    """Return what the user said, and whether that is the whole message.
+    """Return the user's words, and whether they are the whole message.
 
-    Only plain text counts as the user's. The contents of a file, a page or an e-mail do not count, nor does text with
-    another person's `name`.
+    Only plain text counts as the user's words. The contents of a file, page or e-mail do not, and neither does text
+    with another person's `name`.
     """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]
@@ -251,19 +250,19 @@ def is_picture_or_sound(part: Any) -> bool:
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part is an application's own data, shown next to the words."""
+    """Whether a part holds an application's own data, shown next to the words."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
 def check_parts(content: Any, place: str) -> None:
-    """Raise `Malformed` if a part of an agent's message has an unknown form."""
+    """Raise Malformed if a part of an agent's message has an unknown form."""
     for at, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else [content]):
         if words_in(part) is None and call_in(part) is None and answer_in(part) is None:
             raise Malformed(f"{place} has a part that cannot be read: {named(part)} (part {at})")
 
 
 def named(part: Any) -> str:
-    """Return a description of a part for an error message."""
+    """Describe a part for an error message."""
     block = _fields(part)
     if kind := block.get("type"):
         return f"type `{kind}`"
@@ -272,7 +271,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may contain a call, a result or words, unlike a number, a word or a date."""
+    """Whether an unknown field may hold a call, a result or words. A number, a single word or a date does not."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -282,10 +281,10 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may contain a call or a result: an object with a name and another object or list, or its
-    JSON.
+    """Whether an unknown field may hold a call or a result. It may if it is an object with a name and another object or
+    list, or JSON of one.
 
-    `{"label": "refund", "score": 0.8}` is not such an object, and a remark is not either.
+    `{"label": "refund", "score": 0.8}` is not such an object, and neither is a remark.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -300,7 +299,7 @@ def may_call(value: Any) -> bool:
 
 
 def has_words(value: Any) -> bool:
-    """Whether a value contains a text of several words that is not a date."""
+    """Whether a value contains text of several words that is not a date."""
     if isinstance(value, str):
         return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
     inner = cast(
@@ -310,7 +309,6 @@ def has_words(value: Any) -> bool:
 
 
 def first(fields: Fields, names: tuple[str, ...]) -> Any:
-    """Return the first of these fields that is not null."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
@@ -319,5 +317,5 @@ def _fields(value: Any) -> Fields:
 
 
 def _given(part: Any) -> Fields:
-    """Return a part's fields without nulls, because Google's SDK writes every key."""
+    """Remove null fields, because Google's SDK writes every key."""
     return {name: value for name, value in _fields(part).items() if value is not None}

@@ -1,4 +1,4 @@
-"""Reads messages in spans, in any provider's form, as chat messages."""
+"""Reads messages in spans, in any provider's format, as chat messages."""
 
 from typing import Any, cast
 
@@ -24,15 +24,15 @@ MessageMark = tuple[Any, ...]
 
 
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
-    """Return the messages in a recorded input or output. Bare text is a message of `role`.
+    """Return the messages in a recorded input or output. Bare text becomes a message from `role`.
 
-    The words and calls of one turn become one message, even if they were recorded separately.
+    The words and calls of one turn become a single message, even if they were recorded separately.
     """
     return merged([each for message in _messages_in(recorded, role) for each in spread(message)])
 
 
 _CALLING = ("tool_calls", "toolCalls", "toolInvocations", "function_call", "functionCall")
-"""Keys for calls next to a message or without one."""
+"""Keys that hold calls, with or without a message."""
 
 
 def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[ChatMessage]:
@@ -56,7 +56,7 @@ def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[Chat
 
 
 def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> list[ChatMessage]:
-    """Return the messages, with the calls next to them if the messages have none."""
+    """Return the messages. If they have no calls, add those recorded next to them."""
     calls = {name: value[name] for name in _CALLING if value.get(name)}
     if not calls or any(message.tool_calls or spread(message) != [message] for message in messages):
         return messages
@@ -80,28 +80,28 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     if not may_tell(message):
         return []
     if role == "user" and not listed:
-        # Only the variables of a prompt: the user said something, but the words were not recorded.
+        # These are only the variables of a prompt. The user said something, but the words were not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
 
 
 def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage:
-    """Return a message in parts, of the GenAI conventions or of Gemini."""
+    """Return a message whose parts follow the GenAI conventions or Gemini."""
     said = str(message.get("role") or role)
     return ChatMessage("assistant" if said == "model" else said, message["parts"])
 
 
 def _told(answer: PartAnswer) -> ChatMessage:
-    """Return a result in a part as a separate message."""
-    # ADK's spans write this instead of an object that they cannot encode.
+    """Return a result contained in a message part as a separate message."""
+    # ADK's spans write this in place of an object that they cannot encode.
     told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
     told.captured = answer.content != "<not serializable>"
     return told
 
 
 def spread(message: ChatMessage) -> list[ChatMessage]:
-    """Split a message with calls and results among its parts."""
+    """Split a message that has calls and results among its parts."""
     content = message.content
     if not isinstance(content, list) or message.role not in {"assistant", "user", "tool"}:
         return [message]
@@ -134,7 +134,7 @@ def spread(message: ChatMessage) -> list[ChatMessage]:
 
 
 def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages, with the calls of one turn in one message. Some histories repeat each call separately."""
+    """Merge the calls of a turn into one message, because some histories repeat each call separately."""
     told: list[ChatMessage] = []
     for message in messages:
         last = told[-1] if told else None
@@ -148,7 +148,9 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Return marks that are equal for two recordings of a message: one for each call, or else one for the words."""
+    """Return marks that are equal for two recordings of a message: one for each call, or one for the words if there are
+    no calls.
+    """
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
@@ -163,13 +165,13 @@ def marks(message: ChatMessage) -> list[MessageMark]:
 
 
 def call_mark(call: ToolCall) -> MessageMark:
-    """Return a mark that is equal for two recordings of a call, whatever its id."""
+    """Return a mark that is equal for two recordings of a call, whatever their ids."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
 
 
 def tool_arguments(recorded: Any) -> Any:
-    """Return a tool's arguments without a tracer's wrapper."""
+    """Return a tool's arguments without the wrapper of a tracer."""
     recorded = read_json(recorded)
     wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
     if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
@@ -178,7 +180,7 @@ def tool_arguments(recorded: Any) -> Any:
 
 
 def tool_result(recorded: Any) -> Any:
-    """Return a tool's result without a tracer's or library's wrapper."""
+    """Return a tool's result without the wrapper of a tracer or library."""
     return tool_outcome(recorded)[0]
 
 
@@ -193,7 +195,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
         case {"output": output, **rest} if not rest:
             return tool_outcome(output)
         case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
-            # LlamaIndex prints a value that is not data in the blocks.
+            # If a value is not data, LlamaIndex prints it in the blocks.
             shown: Any = raw
             if not isinstance(shown, dict | list | str):
                 shown = plain_text(rest.get("blocks") or rest.get("content"))

@@ -1,7 +1,7 @@
 """Joins spans of model calls and tool runs into conversations.
 
 Every model call repeats the history before it, so calls are merged by their common history. One conversation may have
-many traces. They are joined by session or, without one, by a history that continues another.
+many traces. They are joined by session. Without a session, they are joined if one history continues another.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Return a model call or tool run. If it is unreadable, return a model call with the fault, or the reason."""
+    """Build a model call or tool run. If it is unreadable, return a model call with the fault, or else the reason."""
     try:
         return make()
     except ODD as error:
@@ -36,7 +36,7 @@ def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, An
 
 
 def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
-    """Yield a span and the spans around it, from the inside out. Stops at a cycle."""
+    """Yield a span and the spans around it, from the inside out. Stop at a cycle."""
     visited: set[str] = set()
     while each is not None and (id := id_of(each)) not in visited:
         visited.add(id)
@@ -45,7 +45,7 @@ def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], 
 
 
 class Generation(Struct):
-    """One model call: its history and its output."""
+    """A model call with its history and its output."""
 
     start: float
     history: list[ChatMessage]
@@ -56,9 +56,9 @@ class Generation(Struct):
     model: str = ""
     tools: Sequence[Any] = ()
     called: bool = False
-    """Whether the source says that it called tools, even without naming them."""
+    """Whether the source says that the model called tools, even if it does not name them."""
     fault: str = ""
-    """Why the call cannot be read. Its whole conversation is then an error."""
+    """Why the model call cannot be read. Its whole conversation then becomes an error."""
 
 
 class ToolRun(Struct):
@@ -81,7 +81,7 @@ def is_instruction(message: ChatMessage) -> bool:
 
 
 def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """Return the model calls that are part of their conversations, without helpers and failed attempts."""
+    """Return the model calls that belong to their conversations, without helpers and failed attempts."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -99,10 +99,10 @@ def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Ge
 
 
 def _without_helpers(group: list[Generation]) -> list[Generation]:
-    """Remove helper calls, such as a router's or a title's, which are not part of the conversation.
+    """Remove helper calls, such as routers or title writers, which are not part of the conversation.
 
-    A helper makes no tool calls, has other instructions than the acting agent, and begins with words that none of the
-    agent's histories contains.
+    A helper makes no tool calls, has different instructions from the acting agent, and begins with words that appear in
+    none of the agent's histories.
     """
     acting = [each for each in group if _acts(each)]
     if not any(message.role == "assistant" for each in acting for message in each.history):
@@ -118,10 +118,10 @@ def _without_helpers(group: list[Generation]) -> list[Generation]:
 
 
 def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Iterator[Generation]:
-    """Remove failed attempts at one model call: of several outputs for one input, those that no later history
+    """Remove failed attempts at a model call. If one input has several outputs, drop those that no later history
     continues.
 
-    If none is continued, all are kept, unless they have the same call ids.
+    If no output is continued, all are kept, unless they have the same call ids.
     """
     same: dict[object, list[Generation]] = {}
     for each in group:
@@ -191,11 +191,11 @@ class Thread(Struct):
     label: str
     seen: list[MessageMark] = field(default_factory=list[MessageMark])
     calls: set[MessageMark] = field(default_factory=set[MessageMark])
-    """Known calls with ids."""
+    """Known calls that have ids."""
 
 
 class Dialogue(Struct):
-    """A conversation while it is being put together."""
+    """A conversation under construction."""
 
     id: str
     transcript: Transcript = field(default_factory=Transcript)
@@ -205,19 +205,19 @@ class Dialogue(Struct):
     placed: set[int] = field(default_factory=set[int])
     """Steps of the calls whose tool runs are known."""
     answered: set[str] = field(default_factory=set[str])
-    """Ids of calls that their tool runs have answered. A later history repeats these results."""
+    """Ids of calls that their tool runs have answered. Later histories repeat these results."""
     generations: int = 0
     bare: int = 0
-    """The number of model calls without any captured message."""
+    """How many model calls have no captured messages."""
     hidden_calls: int = 0
-    """The number of these model calls that, according to the source, made tool calls."""
+    """How many of those model calls made tool calls, according to the source."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
     """The agent that spoke first, if its spans name it."""
 
     def add(self, generation: Generation) -> None:
-        """Add the new messages in a model call's history and output."""
+        """Add the messages of a model call that are new, from its history and its output."""
         self.generations += 1
         self.model = self.model or generation.model
         self.agent = self.agent or generation.agent
@@ -241,7 +241,7 @@ class Dialogue(Struct):
             message.agent = thread.label
             thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
         self.transcript.time = generation.start or None
-        # The history's version of a result takes precedence, because the model saw that version.
+        # The history's version of a result takes precedence, because that is what the model saw.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
@@ -249,7 +249,7 @@ class Dialogue(Struct):
         thread.seen = seen
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """Return the thread that a history continues, and how much of the history it already has."""
+        """Return the thread that a history continues, and how much of the history is already in it."""
         same = [thread for thread in self.threads if thread.agent == agent]
         # An agent that receives the whole conversation continues it.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
@@ -258,7 +258,7 @@ class Dialogue(Struct):
             shared = _shared(best.seen, told)
             if shared:
                 return best, shared
-            # In a sliding window, the history begins in the middle of the known messages.
+            # With a sliding window, the history begins in the middle of the known messages.
             for length in range(min(len(best.seen), len(told)), 0, -1):
                 if best.seen[-length:] == told[:length]:
                     return best, length
@@ -269,7 +269,7 @@ class Dialogue(Struct):
         return thread, 0
 
     def _beyond(self, message: ChatMessage, thread: Thread) -> ChatMessage | None:
-        """Return a history's message without known calls and results; None if nothing is left."""
+        """Remove known calls and results from a message of a history. Return None if nothing is left."""
         if message.role == "tool" and text_id(message.tool_call_id) in self.answered:
             return None
         calls = message.tool_calls
@@ -316,7 +316,7 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call: by id, or else by arguments, or else the tool's first call."""
+        """Return the step of a tool run's call. Match by id, then by arguments, then take the tool's first call."""
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)
@@ -348,9 +348,9 @@ class Dialogue(Struct):
 def weave(
     source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """Return the conversations of model calls and tool runs, in order of their beginning.
+    """Return the conversations of model calls and tool runs, ordered by their beginning.
 
-    A text in the input describes what could not be read.
+    A string in the input says what could not be read.
     """
     generations: list[Generation] = []
     runs: list[ToolRun] = []
@@ -363,7 +363,7 @@ def weave(
             yield source.fault(len(generations), each)
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
-    """The last known history of each conversation without a session."""
+    """The last known history of each conversation that has no session."""
     spans: list[Generation | ToolRun] = sorted([*heard(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -403,7 +403,9 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """Return the conversation that this history continues, which must have an answer; empty if there is none."""
+    """Return the conversation that this history continues, or an empty string. Only a conversation with an answer can
+    continue.
+    """
     told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):

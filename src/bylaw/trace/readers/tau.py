@@ -47,14 +47,16 @@ _ACTION = msgspec.json.Decoder(WrittenAction)
 
 
 def is_react(messages: Sequence[ChatMessage]) -> bool:
-    """Whether calls are written as text: an action in a message, and a message with its output."""
+    """Whether calls are written as text: an action in one message, and its output in another."""
     return not any(message.tool_calls or message.role == "tool" for message in messages) and any(
         _action(asked) is not None and _answer(answered) is not None for asked, answered in pairwise(messages)
     )
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield the messages with actions as calls and outputs as results, without thoughts, which users do not see."""
+    """Yield the messages with actions as calls and outputs as results. Thoughts are left out, because users do not see
+    them.
+    """
     is_asked = False
     for message in messages:
         action = _action(message)
@@ -99,7 +101,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """Yield the messages of the ticks in order. Consecutive chunks of one speaker are one message."""
+    """Yield the messages of the ticks in order. Consecutive chunks from one speaker form one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -203,7 +205,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
-        # A run that failed to start has an empty list. Without any list it would count as compliant.
+        # A run that failed to start has an empty list. A run without any list would count as compliant.
         raise Malformed("it contains neither `traj` nor `messages`")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
@@ -216,7 +218,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 
 _ERRORS = ("Error: ", "Unknown action ")
-"""tau1 has no error flag. Its environment reports each failure as a text with one of these beginnings."""
+"""tau1 has no error flag. The text of a failure starts with one of these."""
 
 
 Piece = tuple[Info, Record | RecordError]
@@ -265,7 +267,7 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
 
 
 def _info_beside(source: Source) -> Info:
-    """Return the common fields in the `results.json` of a folder of simulations."""
+    """Read the common fields from the `results.json` of a folder of simulations."""
     if not isinstance(source.path, Path):
         return Info()
     beside = source.path.parent.parent / "results.json"

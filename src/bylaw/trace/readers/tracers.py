@@ -24,10 +24,10 @@ Row = dict[str, Any]
 Rows = dict[str, Row]
 _OBJECT = msgspec.json.Decoder(Row)
 _OBSERVATIONS = ("data", "batch", "observations", "traces")
-"""Keys of the lists of rows in a Langfuse export."""
+"""Keys that hold lists of rows in a Langfuse export."""
 _RUNS = ("runs", "post", "patch", "child_runs", "data")
-"""Lists of rows in an export of LangSmith."""
-# A patch has a run's id and its new fields only.
+"""Keys that hold lists of rows in a LangSmith export."""
+# A patch has only the id of a run and its new fields.
 _OF_A_RUN = (*_RUNS, "run_type", "trace_id", "dotted_order", "parent_run_id", "outputs", "end_time")
 _EVENTS = frozenset(("generation", "span", "event", "tool", "agent", "observation"))
 _START = ("startTime", "start_time", "timestamp")
@@ -36,11 +36,11 @@ _TRACE = ("traceId", "trace_id")
 _PARENT = ("parentObservationId", "parent_observation_id", "parent_run_id")
 _SESSION = ("sessionId", "session_id")
 _THREAD = ("thread_id", "session_id", "conversation_id")
-"""Names of the conversation in a LangSmith run's metadata. A run's own `session_id` is its project."""
+"""Names of the conversation in the metadata of a LangSmith run. The run's own `session_id` is its project."""
 
 
 class _Export(Struct):
-    """All rows of a file, because a conversation may continue to the last line."""
+    """All rows of a file, because the last line may still continue a conversation."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
@@ -48,11 +48,10 @@ class _Export(Struct):
     def read(
         self, what: str, row: Row, make: "Callable[[Row, _Export], Generation | ToolRun]"
     ) -> Generation | ToolRun | str:
-        """Return a model call, a tool run, or a fault."""
         return attempt(what, partial(make, row, self), partial(self.outline, row))
 
     def outline(self, row: Row) -> dict[str, Any]:
-        """Return when a row began, and its conversation and agent."""
+        """Return when a row began, and which conversation and agent it belongs to."""
         return {
             "start": _time(row),
             "session": _session(row, self),
@@ -119,7 +118,7 @@ def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
             told.add(_trace(row))
         elif kind == "TOOL":
             yield export.read(what, row, _observed_tool)
-    # An export of traces only still has their inputs and outputs.
+    # An export that has only traces still has their inputs and outputs.
     for id, row in export.traces.items():
         if id not in told:
             yield export.read(f"trace `{id}`", {**row, "traceId": id}, _observed_generation)
@@ -225,7 +224,7 @@ def _session(row: Row, export: _Export) -> str:
 
 
 def _agent(row: Row, export: _Export) -> str:
-    """Return the nearest agent around a row, or an empty text."""
+    """Return the nearest agent around a row, or an empty string."""
     for each in export.around(row):
         if str(each.get("type", "")).upper() == "AGENT":
             return str(each.get("name") or "")
