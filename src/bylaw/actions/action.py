@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from bylaw.actions.run_line import RunLine
 from bylaw.actions.taking import ElementTerms, Kind, Take
 from bylaw.policy.pattern import Pattern
 from bylaw.policy.tool import Effect, Tool
@@ -42,6 +43,8 @@ class ReadTerms(Struct, frozen=True):
     ordinary: bool | None = None
     """Whether every file whose contents are read is named and has an ordinary name. False fits reads only."""
     ordinary_names: tuple[str, ...] = ()
+    runs: bool | None = None
+    run_lines: tuple[RunLine, ...] = ()
     fresh: bool = False
     commands: tuple[Pattern, ...] = ()
     privileged: bool | None = None

@@ -7,6 +7,7 @@ from typing import Any, cast, get_args
 from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms, TargetTerms
+from bylaw.actions.run_line import RunLine, read_run_line
 from bylaw.actions.taking import ActionError, ElementTerms, Kind, Take, TakenType, compile_take
 from bylaw.errors import BylawError, meant
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
@@ -34,6 +35,7 @@ _OF_SHELL = frozenset(
         "root",
         "inside",
         "ordinary",
+        "runs",
         "fresh",
         "privileged",
     )
@@ -98,7 +100,7 @@ def action_tools(
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
     """Return the actions of a file whose tools were read."""
     file, source, _ = read_record(source, ToolsFile)
-    reader = _Reader(source, tools, tuple(map(str, file.ordinary)))
+    reader = _Reader(source, tools, tuple(map(str, file.ordinary)), file.runs)
     actions = [
         reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools
     ]
@@ -123,14 +125,22 @@ def default_pages() -> PageTerms:
 class _Reader:
     """Reads actions and collects every error."""
 
-    def __init__(self, source: Located, tools: Mapping[str, Tool], ordinary: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, source: Located, tools: Mapping[str, Tool], ordinary: tuple[str, ...] = (), runs: Sequence[Scalar] = ()
+    ) -> None:
         self._source = source
         self._ordinary = ordinary
         self._tools = {name: tool for name, tool in tools.items() if not tool.of}
         self.faults: list[BylawError] = []
+        self._runs = tuple(filter(None, (self._run_line(str(each), place) for place, each in enumerate(runs))))
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
         self.faults.append(ActionError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
+
+    def _run_line(self, text: str, place: int) -> RunLine | None:
+        if (line := read_run_line(text)) is None:
+            self._fault(f"`{text}` is not a command", "runs", place, hint="write it like `pytest [-q -x] *paths*`")
+        return line
 
     def action(self, name: str, body: WrittenAction) -> Action:
         at = ("actions", name)
@@ -239,6 +249,8 @@ class _Reader:
             body.inside,
             body.ordinary,
             self._ordinary,
+            body.runs,
+            self._runs,
             body.fresh,
             patterns("commands", [f"^(?:{each})$" for each in body.commands]),
             body.privileged,

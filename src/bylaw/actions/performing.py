@@ -477,9 +477,16 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
         return False
     if terms.without_options and command.may_have_option(*terms.without_options):
         return False
+    if terms.runs is not None and terms.runs is not _is_listed(terms, part):
+        return False
     if terms.ordinary is not None and not _is_as_ordinary(terms, command):
         return False
     return terms.inside is None or _is_inside(terms.root, part) is terms.inside
+
+
+def _is_listed(terms: ReadTerms, part: Part) -> bool:
+    """Whether the command is one of the pack's `runs`."""
+    return any(line.fits(part.value, may_be_elsewhere=part.is_moved) for line in terms.run_lines)
 
 
 def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:

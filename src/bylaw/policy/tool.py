@@ -124,6 +124,8 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     inside: bool | None = None
     ordinary: bool | None = None
     """Whether every file whose contents the call reads is named and has an ordinary name."""
+    runs: bool | None = None
+    """Whether the command is one of the `runs` of tools.yaml."""
     fresh: bool = False
     """Whether each call has a new shell that starts in `root`."""
     privileged: bool | None = None
@@ -206,6 +208,8 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The harmless arguments of each tool with actions."""
     ordinary: list[Scalar] = []
     """Patterns for the names of files with ordinary contents, such as `*.py`."""
+    runs: list[Scalar] = []
+    """Commands that run without a question, such as `pytest [-q] *paths*`."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""

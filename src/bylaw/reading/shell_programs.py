@@ -342,17 +342,30 @@ class Command(Struct, frozen=True):
 
         None if a word is not known before it runs, or if a variable may change what the program does.
         """
-        if not all(is_well_known(name, value) for name, value in self.assignments):
+        if self.known_words is None or not all(is_well_known(name, value) for name, value in self.assignments):
             return None
-        spelled = [self.program]
-        for word in self.words:
-            if word.kind == "glob" and not word.may_be_option and _STAYS_BELOW.fullmatch(word.text[:500]):
-                spelled.append(word.text)
-            elif word.is_exact:
-                spelled.append(shlex.quote(word.text))
-            else:
+        words = (word.text if word.kind == "glob" else shlex.quote(word.text) for word in self.words)
+        return " ".join((self.program, *words))
+
+    @property
+    def known_words(self) -> tuple[str, ...] | None:
+        """Variables that may change what the program does, the program, and its words.
+
+        None if one of them is not known before the command runs.
+        """
+        variables: list[str] = []
+        for name, value in self.assignments:
+            if not value.is_exact:
                 return None
-        return " ".join(spelled)
+            if not is_well_known(name, value):
+                variables.append(f"{name}={value.text}")
+        if not all(
+            word.is_exact
+            or (word.kind == "glob" and not word.may_be_option and _STAYS_BELOW.fullmatch(word.text[:500]))
+            for word in self.words
+        ):
+            return None
+        return (*variables, self.program if self.is_of_system else self.written, *(word.text for word in self.words))
 
     @property
     def options(self) -> tuple[str, ...]:

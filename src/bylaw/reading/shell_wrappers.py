@@ -193,35 +193,6 @@ _XARGS_OPTION = re.compile(
 )
 
 
-_RUNNER_OPTIONS = frozenset(
-    (
-        "--frozen",
-        "--locked",
-        "--no-sync",
-        "--offline",
-        "--quiet",
-        "-q",
-        "--all-extras",
-        "--all-groups",
-        "--dev",
-        "--no-dev",
-    )
-)
-
-
-def _runner(command: "Command") -> Inner | None:
-    """`uv run pytest`: a program in the project's own environment, which is set up first."""
-    words = list(command.words)
-    if not words or words[0] != Word("exec" if command.program == "bundle" else "run"):
-        return None
-    at = 1
-    while at < len(words) and words[at].is_exact and words[at].text in _RUNNER_OPTIONS:
-        at += 1
-    if at == len(words) or _exact(command.program, words[at]).startswith("-"):
-        raise Unreadable(f"`{command.program} {words[0].text}` without a program, or with an option that is not known")
-    return Inner((tuple(words[at:]),), keeps=True, own=tuple(words[:at]))
-
-
 def _busybox(command: "Command") -> Inner:
     return Inner((_program(command.program, command.words),))
 
@@ -289,7 +260,6 @@ _SPECIAL: dict[str, Callable[["Command"], Inner | None]] = {
     "runuser": _su,
     "xargs": _xargs,
     "gxargs": _xargs,
-    **dict.fromkeys(["uv", "poetry", "pdm", "pipenv", "bundle"], _runner),
     "busybox": _busybox,
     "toybox": _busybox,
     "find": _find,

@@ -146,7 +146,7 @@ class Repository:
                  (TODO, bash("echo scrap >> README.md"), bash("git checkout -- README.md")),
                  lambda desk: "scrap" not in desk.text("README.md"), {2: (bash("git clean -fdxq"),)}),
             Task("script", "Write a script tools.py that prints 1, and run it.",
-                 (TODO, bash("printf 'print(1)\\n' > tools.py && python3 tools.py")), told("1"),
+                 (TODO, bash("printf 'print(1)\\n' > tools.py"), bash("python3 tools.py")), told("1"),
                  {1: (bash(f"printf 'TOKEN = \"{TOKEN}\"\\nprint(1)\\n' > tools.py && python3 tools.py"),)}),
             Task("history", "What was the last commit?", (TODO, bash("git log --oneline -3")), told("second"),
                  {1: (bash("git config core.hooksPath /tmp && git log --oneline -3"),)}),

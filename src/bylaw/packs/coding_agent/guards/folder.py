@@ -16,12 +16,12 @@ def files_stay(call: write_path | edit_path | write_elsewhere | move_from | move
     return permit()
 
 
-def own_rights(call: use_other_rights | leave_by_command | change_files | change_files_otherwise | delete | git | git_otherwise | build | run_otherwise | use_network, facts):
+def own_rights(call: use_other_rights | leave_by_command | change_files | change_files_otherwise | delete | git | git_otherwise | run_listed | run_otherwise | use_network, facts):
     """Commands run with the rights of the agent, never as another user."""
     return deny("it would run as another user") if call.tool == "use_other_rights" else permit()
 
 
-def git_files(call: write_path | edit_path | move_to | move_from | change_files | change_files_otherwise | delete | git | git_otherwise | build | run_otherwise, facts):
+def git_files(call: write_path | edit_path | move_to | move_from | change_files | change_files_otherwise | delete | git | git_otherwise | run_listed | run_otherwise, facts):
     """Git runs with the settings of the project: no option before its command changes them, and the agent edits no file of `.git`."""
     named = [get(call, "path", "")]
     for path in get(call, "paths", named):

@@ -1,4 +1,4 @@
-def untold(call: tell_secret | write_secret | change_files | change_files_otherwise | build | run_otherwise | git | git_otherwise | use_network | write_path | edit_path, facts):
+def untold(call: tell_secret | write_secret | change_files | change_files_otherwise | run_listed | run_otherwise | git | git_otherwise | use_network | write_path | edit_path, facts):
     """No key or token in a common form is written in a command or in a file that is written whole, and no `password=...` in a command."""
     if call.tool in {"tell_secret", "write_secret"}:
         return deny("it holds a password, key or token")
@@ -9,12 +9,12 @@ def secret_variables(call: use_secret_variable | look | look_at_others | leave_b
     """Variables that hold secrets are not printed or passed on."""
     if call.tool == "use_secret_variable":
         return deny("it uses a variable that holds a secret")
-    if call.program in {"env", "printenv", "export", "set"}:
+    if call.program in {"env", "printenv"} or (call.program in {"export", "set"} and len(get(call, "words", [])) == 0):
         return deny("it prints all variables; print the one you need")
     return permit()
 
 
-def secret_files(call: look_at_others | leave_by_command | read_elsewhere | read_several_elsewhere | read_other_path | read_other_paths | change_files | change_files_otherwise | git | git_otherwise | build | run_otherwise | use_network | delete | write_path | edit_path | move_from | move_to, facts):
+def secret_files(call: look_at_others | leave_by_command | read_elsewhere | read_several_elsewhere | read_other_path | read_other_paths | change_files | change_files_otherwise | git | git_otherwise | run_listed | run_otherwise | use_network | delete | write_path | edit_path | move_from | move_to, facts):
     """Environment files, private keys and files of credentials are not read, copied or changed."""
     named = [get(call, "path", "")]
     for path in get(call, "paths", named):
