@@ -25,7 +25,7 @@ class RunLine(Struct, frozen=True):
 
     def fits(self, command: "Command", *, may_be_elsewhere: bool) -> bool:
         """Whether a command is one of this line. Paths among the first words are those of the first folder."""
-        if command.is_privileged or not command.is_of_system and command.written != self.words[0]:
+        if command.is_privileged or (not command.is_of_system and command.written != self.words[0]):
             return False
         if any("/" in word for word in self.words) and (may_be_elsewhere or command.directories != frozenset({""})):
             return False
