@@ -69,7 +69,6 @@ def _results(
     paths: Mapping[str, str],
     standings: Standings,
 ) -> Iterator[dict[str, Any]]:
-    """Yield one result for each policy of the finding."""
     place = places.get(finding.trajectory, LogPlace(finding.trajectory))
     shared: dict[str, Any] = {
         "locations": [_location(finding, place, paths)],

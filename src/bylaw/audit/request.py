@@ -295,7 +295,6 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
 
 
 def _named(audited: Audited) -> Iterator[Trajectory]:
-    """Yield the conversations of the logs under their names in the audit."""
     identities = Identities()
     for file in audited.logs:
         for each in read(file, agent=audited.agent):

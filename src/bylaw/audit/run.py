@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 
 class Examiner:
     def __init__(self, request: Request) -> None:
-        """Load the pack and open the world of a request."""
         self.shelf = shelf = Shelf(request.pack, world=request.world, document=request.document)
         self._answers = request.answers
         self._attested = by_digest(request.attested)
@@ -217,7 +216,6 @@ class Examiner:
         return found
 
     def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
-        """Return the steps of calls that may change something or that a guard judges."""
         tools, numbers = pack.schema.tools, self.counts.numbers
         writes: list[int] = []
         for step, call in enumerate(trajectory.events):
@@ -441,7 +439,6 @@ def check_tools(examiner: Examiner) -> None:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Return the first few names in alphabetical order, and the number of the rest."""
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"

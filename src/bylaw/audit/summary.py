@@ -104,7 +104,6 @@ def _variants(packs: Sequence[Pack]) -> list[dict[str, str]]:
 
 
 def _period(counts: Counts) -> dict[str, str] | None:
-    """Return the period of the conversations in UTC, or None if the logs have no times."""
     try:
         times = [datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds") for time in counts.times]
     except (ValueError, OverflowError, OSError):
@@ -167,7 +166,6 @@ def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_tool(counts: Counts) -> dict[str, Any]:
-    """Return verdicts on executed calls, by write tool and guarded look-up."""
     figures = ("calls", "executed", "result_not_captured", "perhaps_done")
     return {
         name: {
@@ -180,7 +178,6 @@ def _by_tool(counts: Counts) -> dict[str, Any]:
 
 
 def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
-    """For each policy, return how many calls it applied to, how many it could have denied, and its verdicts."""
     found: Counter[tuple[str, ...]] = Counter()
     for key, count in counts.numbers.items():
         if key[0] == "policy":
@@ -211,7 +208,6 @@ def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_rule(counts: Counts) -> dict[str, Any]:
-    """For each rule, return how often it was broken, in how many conversations, and by which agents."""
     return {
         name: {
             "severity": next(iter(counts.under("rule", name, "severity")), "medium"),
@@ -260,7 +256,6 @@ def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
 
 
 def _changed(counts: Counts) -> list[dict[str, Any]]:
-    """Return the conversations whose instructions differ from the document, by policy."""
     found: dict[tuple[str, ...], dict[str, int]] = {}
     for (kind, agent, *policies), count in sorted((key, n) for key, n in counts.numbers.items() if len(key) > 2):
         if kind == "changed":
@@ -319,7 +314,6 @@ def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
-    """Return what a policy's predicates mean, by their names in findings."""
     names = [name for rule in pack.book.rules if rule.policy == policy for name in pack.ready_rules.names[rule.name]]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
 

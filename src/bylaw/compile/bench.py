@@ -46,7 +46,6 @@ class Bench:
         *,
         has_clock: bool = False,
     ) -> None:
-        """`now` is the time of trials. Set `has_clock` if every call happens at that time."""
         self._has_clock = has_clock
         self.trajectories = trajectories
         self.cards = cards

@@ -213,7 +213,6 @@ def _leads(name: str, key: str) -> bool:
 
 
 def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str, Any]:
-    """Return the arguments of the tool that looks up an entity. They may list the values of its key."""
     read = body.get("read")
     tool = cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read
     return cards[str(tool)].parameters if str(tool) in cards else {}
@@ -233,7 +232,6 @@ def _thing(
 
 
 def _gathered(spec: Any) -> str:
-    """Describe which entities a list of keys refers to."""
     record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
     return f" of every {str(record['keys_of']).partition('.')[0]} with this key" if record.get("keys_of") else ""
 

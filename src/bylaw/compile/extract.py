@@ -117,7 +117,6 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
 
 
 def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
-    """Yield the other sentences that a policy's sentences depend on."""
     own = covered([draft.quotes], document)
     for start in sorted(own):
         if start in before and before[start].start not in own:
@@ -367,7 +366,6 @@ def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Dra
 
 
 def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, ...], list[str]]:
-    """Return the drafts whose quotes are in the document, and a complaint about each other draft."""
     kept: list[Draft] = []
     complaints: list[str] = []
     for draft in drafts:

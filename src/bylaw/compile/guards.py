@@ -438,7 +438,6 @@ def _walked(
 
 
 def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[Gap]:
-    """Return the situations that no case covers, as calls that a case can state."""
     policy = brief.policy
     guard, _ = bench.guard(policy, code)
     assert guard is not None
@@ -586,7 +585,6 @@ def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
-    """Return a few inputs for which the results differ, those with the fewest facts first."""
     chosen: dict[tuple[str, ...], Trial] = {}
     for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
         said = (*trial.outcomes, *trial.because)

@@ -406,7 +406,6 @@ def _denial(guard: Guard, because: str) -> str:
 
 
 def _names(bench: Bench) -> set[str]:
-    """Return the names of arguments, entities and fields, including those nested in records."""
     schema = bench.base.schema
     found = {name for entity in schema.entities.values() for name in (entity.name, *entity.key, *entity.fields)}
     for card in bench.cards.values():

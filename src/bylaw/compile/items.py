@@ -189,7 +189,6 @@ def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _packed(path: str, key: Key, value: Any) -> str:
-    """Return one item as the compiler would write it."""
     if path.endswith(".py"):
         return f"{value}\n"
     text = _whole(path, {key: value})

@@ -77,7 +77,6 @@ def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]
 
 
 def _is_shown(bench: Bench, entity: str, field: str) -> bool:
-    """Whether an observation shows a field, either by name or as part of a whole result."""
     for tool, kinds in bench.base.schema.shows.items():
         for observation in kinds.get(entity, ()):
             if field == "exists" or field in observation.fields:
@@ -149,7 +148,6 @@ class _Recorded:
 
 
 def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> list[str]:
-    """Return a function's failures on recorded results. It may find nothing."""
     for trajectory in trajectories[:_TRIED]:
         history = _Recorded(trajectory)
         for key in sorted(history.keys(lookup.entity)):

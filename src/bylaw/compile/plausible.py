@@ -60,7 +60,6 @@ class Plausible:
         return all(self._fits(path, record) for path, record in _records(owner, values))
 
     def _is_short(self, owner: str, name: str, value: Any) -> bool:
-        """Whether a value is a list that is shorter than every recorded one."""
         lengths = self._lengths.get((owner, name), [])
         return isinstance(value, list) and len(lengths) >= _OFTEN and len(cast(list[Any], value)) < min(lengths)
 

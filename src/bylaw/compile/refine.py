@@ -208,7 +208,6 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the merges in an answer as pairs: the predicate to keep, and the predicate to replace."""
     try:
         listed = yaml_answer(text).get("merges")
     except Unreadable:
@@ -356,7 +355,6 @@ class _Refinement:
             heapq.heappush(self._heap, (-scores[name], name))
 
     def _refine_all(self) -> tuple[int, int]:
-        """Return the number of rules replaced, and the number of new forms rejected."""
         refined = refused = missing = 0
         while self._heap and self._left > missing:
             _, name = heapq.heappop(self._heap)

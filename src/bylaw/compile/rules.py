@@ -213,7 +213,6 @@ def _decidable_cases(
 
 
 def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
-    """Describe each failed case. The list is empty if all pass."""
     if not cases:
         return []
     found: list[str] = []

@@ -237,7 +237,6 @@ def with_defaults(
 
 
 def _made_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
-    """Return the fields of an entity that the effects of some tool set to true."""
     effects = [each for body in tools.values() for each in _records(section({"": body}, "").get("effects"))]
     return {
         str(name)
@@ -478,7 +477,6 @@ def _judged(
     before: Things,
     trajectories: Sequence[Trajectory],
 ) -> tuple[Things, list[str]]:
-    """Return what an answer adds for one part's tools, and its faults."""
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
     complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
     observed = section(data, "observations")
@@ -596,7 +594,6 @@ def holds_records(schema: Any) -> bool:
 
 
 def _shown_by(things: Things) -> dict[str, list[str]]:
-    """Return the tools that show each entity, starting with its own look-up."""
     found: dict[str, list[str]] = {}
     for entity, body in things.entities.items():
         read = cast(dict[str, Any], body).get("read")
@@ -609,7 +606,6 @@ def _shown_by(things: Things) -> dict[str, list[str]]:
 
 
 def _named(schema: Any, name: str, depth: int = 0) -> Iterator[Schema]:
-    """Yield the schemas of all properties called `name`, outermost first."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)

@@ -235,7 +235,6 @@ class _Source:
 
 
 def _module_file(name: str, roots: list[str] | None = None) -> Path | None:
-    """Return the source file of a module on the path, without importing the module."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     for root in roots or ["", *sys.path]:
@@ -346,7 +345,6 @@ def _from_file(path: Path) -> list[Card]:
 
 
 def _promised(body: Mapping[str, Any]) -> str:
-    """Return how a catalogue describes a tool's results, by schema or in words."""
     lines = [f"results: {schema_text(body['output'])}"] if body.get("output") else []
     return "\n".join([*lines, *([f"returns: {' '.join(body['returns'].split())}"] if body.get("returns") else [])])
 
@@ -364,7 +362,6 @@ def _data(path: Path) -> Any:
 
 
 def _normal(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return argument schemas and required arguments from either of the two notations."""
     if isinstance(given.get("properties"), dict):
         return cast(dict[str, Any], given["properties"]), tuple(given.get("required") or ())
     plain = {name: {"type": str(kind).removesuffix("?")} for name, kind in given.items()}

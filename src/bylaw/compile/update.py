@@ -361,7 +361,6 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 
 
 def _check_text(folder: PackFolder, name: str) -> str:
-    """Return the guard or rules of a policy. The text is empty if it has neither."""
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
     own = _rules_of(name, rules)
     return _functions(folder).get(function_name(name)) or (dump(own) if own["rules"] else "")
@@ -372,7 +371,6 @@ def _functions(folder: PackFolder) -> dict[str, str]:
 
 
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rules and predicates of a policy, as in `rules.yaml`."""
     own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
     predicates = cast(dict[str, Any], rules.get("predicates") or {})
     return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}

@@ -21,15 +21,15 @@ from bylaw.errors import BylawError
 
 T = TypeVar("T")
 Page = Callable[[Asked], Response]
-"""A function that answers a request. It runs in a thread, because it may wait for a disk."""
+"""Answers a request. It runs in a thread, because it may wait for a disk."""
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
-"""How many seconds a page waits before it shows that work is in progress."""
+"""How many seconds a page waits before it reports that work is in progress."""
 
 
 class Preparing(Exception):
-    """Raised when a page cannot be shown yet. `what` describes the work in progress."""
+    """A page cannot be shown yet. `what` describes the work in progress."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -37,7 +37,7 @@ class Preparing(Exception):
 
 
 class Prepared(Generic[T]):
-    """The result of a slow function in its own thread."""
+    """Runs a slow function in its own thread and keeps the result."""
 
     def __init__(self, what: str, make: Callable[[], T]) -> None:
         self._what = what
@@ -55,7 +55,7 @@ class Prepared(Generic[T]):
         return self._made.done() and self._made.exception() is not None
 
     def get(self) -> T:
-        """Return the result or raise the function's error. Raises `Preparing` while the function runs."""
+        """Return the result or raise the function's error. Raises Preparing while the function is running."""
         try:
             return self._made.result(WAIT)
         except TimeoutError:
@@ -65,10 +65,10 @@ class Prepared(Generic[T]):
 
 
 class Pages:
-    """A group of pages. Each page is a method with its address in a decorator."""
+    """A group of pages. Each page is a method, and a decorator gives its address."""
 
     section = ""
-    """The group's entry in the navigation."""
+    """The navigation entry of the group."""
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Respo
 
 
 def shown(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a page for GET. With `is_open`, it needs no sign-in."""
+    """Declare a page for GET. If `is_open` is set, it needs no sign-in."""
 
     async def look(answer: Page, request: Request) -> Response:
         return await _answered(request, answer, {}, is_open)
@@ -106,7 +106,7 @@ def shown(path: str, *, is_open: bool = False) -> Marked:
 
 
 def changed(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a form for POST, protected by its session's token. With `is_open`, it needs no sign-in."""
+    """Declare a form for POST, protected by its session's token. If `is_open` is set, it needs no sign-in."""
 
     async def change(answer: Page, request: Request) -> Response:
         try:
@@ -149,7 +149,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
         if asked.is_part:
-            # The browser loads the whole page, which then polls.
+            # The browser loads the whole page, and the page polls.
             return Response(headers={"hx-redirect": str(request.url.replace(scheme="", netloc=""))})
         return page("preparing.html", headers={"refresh": "1"}, what=error.what)
     except BylawError as error:
@@ -157,14 +157,14 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
 
 
 def _later(request: Request, why: str) -> Response:
-    """Ask the browser to try again soon. A submitted form is refused."""
+    """Ask the browser to try again soon. Refuse a submitted form."""
     if request.method in ("GET", "HEAD"):
         return page("preparing.html", 503, {"refresh": "2"}, what=why)
     return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
 
 
 def _to_sign_in(request: Request) -> Response:
-    """Redirect a page to the sign-in. A form or a part of a page is refused."""
+    """Redirect a page to the sign-in. Refuse a form or a part of a page."""
     if request.method == "GET" and request.headers.get("hx-request") != "true":
         asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         usual = asked in ("/", "/inbox")
@@ -173,7 +173,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """Return an error that the visitor can fix, as a page or as part of one."""
+    """Show an error that the visitor can fix, as a page or as part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -181,7 +181,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
             "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
         )
         return page("wrong.html", status, error=str(error), heading=heading)
-    # The error appears next to the form, which keeps its input. A new token lets the visitor send the form again.
+    # The error appears next to the form, whose input is kept. With a new token, the visitor can send the form again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}
@@ -212,11 +212,11 @@ def application(
 ) -> ASGIApp:
     """Return the pages behind their access checks.
 
-    `find` returns the visitor, or None for a visitor who must sign in. `refresh` runs before each page.
+    `find` returns the visitor, or None if the visitor must sign in. `refresh` runs before each page.
     """
     handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept this method")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
     pages.state.find, pages.state.refresh = find, refresh
-    # A redirect from `/findings/` would use the client's `Host` header.
+    # A redirect from `/findings/` would contain the client's `Host` header.
     pages.router.redirect_slashes = False
     return Door(pages, hosts=hosts, secret=secret)

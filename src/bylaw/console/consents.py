@@ -16,7 +16,7 @@ from bylaw.console.page import said, seen
 from bylaw.facts.value import leaves
 
 LONGEST = 6_000
-"""The maximum length of a message on the page. The whole conversation is one link away."""
+"""The maximum length, in characters, of a message on the page. The whole conversation is one click away."""
 _SHORTEST = 2
 """The minimum length of a value to mark in messages."""
 
@@ -28,26 +28,25 @@ class Said(Struct, frozen=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A call that depends on the answer, with its values as an approval card shows them."""
+    """A call that depends on the answer, with the values that an approval card would show."""
 
     row: FindingRow
     lines: list[str]
 
 
 class ConsentQuestion(Struct, frozen=True):
-    """The question whether the customer agreed to some calls."""
+    """The question whether the customer agreed to certain calls."""
 
     messages: list[Said]
     calls: list[AskedCall]
 
     @property
     def words(self) -> str:
-        """The question's text."""
         return "Did the customer agree to this?" if len(self.calls) == 1 else "Did the customer agree to all of these?"
 
 
 def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
-    """Return the question about a finding; None unless the finding is an undecided consent."""
+    """Return the question about a finding, or None unless the finding is an undecided consent."""
     if not row.exchange or row.state != "open":
         return None
     why = undecided_consent(index.line(row)["open_rules"][0])
@@ -71,8 +70,8 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message, and each earlier message that contains values of the call which later messages
-    do not repeat.
+    """Return the agent's last message, and each earlier one with values of the call that later messages do
+    not repeat.
     """
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):
@@ -84,21 +83,19 @@ def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
 
 
 def _steps(why: JsonRecord | None, quoted: str, last: str) -> set[int]:
-    """Return the steps of the messages with a question and its answer."""
     found = why or {}
     steps = [each["step"] for each in found.get(quoted) or ()] or [found.get(last)]
     return {step for step in steps if step is not None}
 
 
 def _lines(tool: str, arguments: dict[str, Any]) -> list[str]:
-    """Return a call's values, one per line."""
     card = card_text(None, tool, arguments, frozenset(), CardWords()).splitlines()[1:-1]
     lines = [line.removeprefix("- ") for line in card]
     return lines or [f"{name}: {spelled(value, 600)}" for name, value in arguments.items()]
 
 
 def with_values(text: str, values: Sequence[str]) -> Markup:
-    """Return a message with the call's values marked."""
+    """Mark the call's values in a message."""
     if len(text) > LONGEST:
         return said(text, LONGEST)
     parts = _values(values).split(text)

@@ -1,7 +1,7 @@
-"""Checks every request: the host, the token of a change, and the visitor.
+"""Checks every request: its host, the token of a change, and the visitor.
 
-Other sites' pages can send requests but cannot read these pages, so they do not know the session's token. Browsers also
-send the origin of a change.
+Pages of other sites can send requests but cannot read these pages, so they do not know the session's token. Browsers
+also send the origin of a change.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -23,16 +23,13 @@ from bylaw.record.entry import DEFAULT_TENANT
 
 SESSION = "bylaw_session"
 NAME = "bylaw_name"
-"""The cookie with the name that a visitor entered."""
+"""The cookie that holds the name entered by a visitor."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
 """Marks the name of a visitor without a key."""
 TOKEN = "token"
-"""The form field with the token."""
 FIELDS = 1000
-"""The maximum number of form fields."""
 LARGEST = 256 << 10
-"""The maximum size of a form in bytes."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -47,13 +44,13 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""The length of a session's token. In a form's token, the visitor's mark comes after it."""
+"""The length of a session's token. A form's token continues with the visitor's mark."""
 Role = Literal["approve", "review", "view"]
-"""A visitor's role in a service: approve and stop, leave notes, or only look."""
+"""What a visitor of a service may do: approve and stop, leave notes, or only look."""
 
 
 class Refused(BylawError):
-    """A refused request, with the HTTP status of the response."""
+    """A request was refused, with this HTTP status."""
 
     code = "BY704"
 
@@ -63,10 +60,10 @@ class Refused(BylawError):
 
 
 class TooOld(Refused):
-    """The form's token belongs to another session. The server was restarted, or another site sent the form."""
+    """The form's token belongs to another session: the server was restarted, or another site sent the form."""
 
     def __init__(self, token: str) -> None:
-        """Refuse the form. It can be sent again with `token`."""
+        """`token` lets the visitor send the form again."""
         self.token = token
         super().__init__("nothing was written: the server restarted after you loaded the page. Send the form again")
 
@@ -74,11 +71,11 @@ class TooOld(Refused):
 class Visitor(Struct, frozen=True):
     name: str = ""
     is_verified: bool = False
-    """Whether the visitor's name comes from a key. Otherwise the visitor typed it."""
+    """Whether the visitor's name comes from a key. If not, the visitor typed it."""
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False
-    """Whether the visitor signed in with a key and can sign out."""
+    """Whether the visitor signed in with a key, and can sign out."""
 
     @property
     def may_answer(self) -> bool:
@@ -87,12 +84,11 @@ class Visitor(Struct, frozen=True):
 
     @property
     def may_note(self) -> bool:
-        """Whether the visitor may leave notes."""
         return self.role in ("approve", "review")
 
     @property
     def mark(self) -> str:
-        """Identifies the visitor for whom a page was made."""
+        """Identifies the visitor that a page was made for."""
         told = f"{self.tenant}\0{self.name}".encode("utf-8", "replace")
         return hashlib.blake2b(told, digest_size=8).hexdigest() if self.is_verified else ""
 
@@ -103,14 +99,12 @@ class Visitor(Struct, frozen=True):
 
 
 class Asked:
-    """A request with its visitor and form fields."""
-
     def __init__(self, request: Request, visitor: Visitor, form: dict[str, str]) -> None:
         self.request = request
         self.form = form
         self.visitor = visitor
         self.headers: dict[str, str] = {}
-        """The response's headers."""
+        """Headers for the response."""
         name = _clean_name(form.get("by", ""))
         if name and not visitor.is_verified and name != visitor.name:
             self.visitor = replace(visitor, name=name)
@@ -123,31 +117,29 @@ class Asked:
 
     @property
     def path(self) -> dict[str, str]:
-        """The parameters in the address."""
         return self.request.path_params
 
     @property
     def token(self) -> str:
-        """The token for the page's forms."""
+        """The token for the forms on the page."""
         return self.request.scope["state"]["token"] + self.visitor.mark
 
     @property
     def is_part(self) -> bool:
-        """Whether the browser requests only a part of a page."""
+        """Whether the browser asks for only a part of a page."""
         return self.request.headers.get("hx-request") == "true"
 
     def text(self, name: str, limit: int = 1000) -> str:
-        """Return a form field as one line."""
+        """Return a form field as a single line."""
         return " ".join(self.form.get(name, "").split())[:limit]
 
     def signed(self) -> str:
-        """Return the name under which a change is recorded. Raises `UsageError` for an unnamed visitor."""
+        """Return the name under which a change is recorded. Raises UsageError if the visitor has no name."""
         if not self.visitor.name:
             raise UsageError("a change needs a name", hint="enter your name to save")
         return self.visitor.signature
 
     def needs_answering(self) -> None:
-        """Refuse a visitor without the role `approve`."""
         if not self.visitor.may_answer:
             raise Refused("you need the role `approve` to answer")
 
@@ -157,7 +149,7 @@ class Asked:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return the visitor with the unverified name in the cookie."""
+    """Return the visitor named by the cookie. The name is unverified."""
     return Visitor(_clean_name(unquote(request.cookies.get(NAME, ""), errors="replace")))
 
 
@@ -166,16 +158,15 @@ def _clean_name(name: str) -> str:
 
 
 class Door:
-    """Checks a request and passes it on, or refuses it."""
+    """Checks each request, then passes it on or refuses it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
-        """Also allow `hosts` besides this machine's names. Workers that share a port share a `secret`."""
+        """Allow `hosts` in addition to this machine's names. Workers that share a port also share a `secret`."""
         self._behind = behind
         self._hosts = frozenset(host.lower() for host in hosts)
         self._secret = secret or secrets.token_bytes(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request's origin and pass it on."""
         if scope["type"] != "http":
             return
         request = Request(scope)
@@ -203,7 +194,7 @@ class Door:
         await self._behind(scope, receive, guarded)
 
     def _wrong_place(self, request: Request) -> str:
-        """Return why a request's headers are refused; empty if they are fine."""
+        """Return why a request's headers are refused, or an empty string if they are fine."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not (_LOOPBACK.fullmatch(hosts[0]) or hosts[0].lower() in self._hosts):
             return "unrecognised Host header"
@@ -217,7 +208,7 @@ class Door:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises `Refused` if its token is wrong."""
+    """Return the fields of a form. Raises Refused if its token is wrong."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused("send the change as a form", status=415)

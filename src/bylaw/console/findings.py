@@ -34,13 +34,12 @@ from bylaw.errors import UsageError
 from bylaw.text.number import counted
 
 WINDOW = 400
-"""The maximum number of steps on one page."""
 LISTED = 100
 KINDS = {"flagged": "with findings", "compliant": "compliant", "unjudged": "nothing judged"}
 FINDINGS = 60
-"""The maximum number of findings next to their conversation."""
+"""The maximum number of findings shown next to their conversation."""
 OTHERS = 12
-"""The maximum number of links to other findings of the same conversation."""
+"""The maximum number of links to other findings in the same conversation."""
 
 
 class ConversationPages(AuditPages):
@@ -83,7 +82,7 @@ class ConversationPages(AuditPages):
             found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
             part = whole | {"events": whole["events"][start : start + WINDOW]}
             shown = bounded(part, {finding["step"] - start for finding in found})
-            # If these steps exceed a page even with the shortest texts, the texts are cut.
+            # If these steps do not fit on a page even with the shortest texts, cut the texts.
             shown = shown or bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
             data = {
                 "conversation": shown,
@@ -125,7 +124,6 @@ def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """Return the details of a flagged call, a broken rule or an undecided rule."""
     line = index.line(row)
     if row.file != CALLS:
         return rule_details(line, view.policies) | {"finding": row.id}
@@ -142,7 +140,7 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
-    """Return the sentences of a policy, or its definition if there is no document."""
+    """Return the sentences of a policy. If there is no document, return its definition."""
     stated: JsonRecord = view.policies.get(policy) or {}
     quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
     quoted = next(iter(quotes), "")
@@ -153,7 +151,7 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
 
 
 AHEAD = timedelta(days=90)
-"""The default duration of a waiver."""
+"""How long a waiver lasts by default."""
 BULK = 500
 """The maximum number of findings that one form decides."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
@@ -204,7 +202,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/waive")
     def waive(self, asked: Asked) -> Response:
-        """Waive a finding, or every finding of its policy."""
+        """Waive a finding, or all findings of its policy."""
         given = asked.form
         return self._waived(asked, given.get("reason", ""), given.get("expires", ""), given.get("of") == "policy")
 
@@ -215,7 +213,7 @@ class FindingPages(AuditPages):
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
         for waiver in standings.waivers_of(row.id):
-            # The same form sent twice makes only one waiver.
+            # Sending the same form twice creates only one waiver.
             is_same = waiver.owner == asked.signed() and waiver.reason == reason
             if not is_same and (waiver.policy or not of_policy):
                 words = f"{waiver.owner} already waived this finding until {waiver.expires}: {waiver.reason}"
@@ -267,7 +265,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save a reviewer's answer on an undecided call."""
+        """Save a reviewer's answer about an undecided call."""
         standings, row = self._found(asked)
         rows = [row, *(each for each in _picked(standings, asked) if each.id != row.id)]
         following = self._following(asked, row)
@@ -281,7 +279,6 @@ class FindingPages(AuditPages):
         return self._listed(asked, replace(written, told=told))
 
     def _attested(self, standings: Standings, rows: Sequence[FindingRow], asked: Asked) -> Written:
-        """Save the form's answer for each call."""
         if any(row.verdict != "inconclusive" for row in rows):
             raise UsageError("only undecided calls can be settled")
         answer, reason, by = asked.form.get("answer", ""), asked.text("reason", 500), asked.signed()
@@ -301,7 +298,7 @@ class FindingPages(AuditPages):
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
         """Return the findings that a form selects.
 
-        A form that selects every finding of a reason also sends their number. Raises `UsageError` if that number has
+        A form that selects every finding of a reason also sends their number. Raises UsageError if that number has
         changed.
         """
         wanted = Wanted.of(asked.query.items())
@@ -316,14 +313,14 @@ class FindingPages(AuditPages):
         return standings, rows
 
     def _queue(self, asked: Asked, row: FindingRow) -> Wanted | None:
-        """Return the filters of the list that contained the form; None on a finding's own page."""
+        """Return the filters of the list that the form was part of, or None for a finding's own page."""
         address = asked.form.get("queue")
         if address is None or not asked.is_part or row.state not in ("new", "still", "open"):
             return None
         return replace(Wanted.of(parse_qsl(address.partition("?")[2])), state=row.state)
 
     def _following(self, asked: Asked, row: FindingRow) -> FindingRow | None:
-        """Return the next finding of the list that contained the form."""
+        """Return the finding that comes next in the list that the form was part of."""
         queue = self._queue(asked, row)
         return self._view.standings(queue.base).index.following(queue, row) if queue is not None else None
 
@@ -362,7 +359,7 @@ class FindingPages(AuditPages):
         following: FindingRow | None = None,
         rows: Sequence[FindingRow] = (),
     ) -> Response:
-        """Show the change with the new state of the finding or, in a list, the next finding."""
+        """Show the change together with the finding's new state. In a list, show the next finding instead."""
         queue = self._queue(asked, row)
         standings = self._view.standings(queue.base if queue is not None else self._view.base)
         now = standings.index.finding(row.id) or row
@@ -373,7 +370,7 @@ class FindingPages(AuditPages):
         if following is not None and queue is not None:
             coming = standings.index.finding(following.id)
             if coming is None or coming.state != row.state:
-                # The change has also decided the next finding, because it covers the same policy.
+                # The change covers the same policy, so it has also decided the next finding.
                 coming = standings.index.following(queue, row)
             if coming is not None:
                 return self._advanced(asked, standings, queue, (now, coming), written)
@@ -382,7 +379,7 @@ class FindingPages(AuditPages):
     def _advanced(
         self, asked: Asked, standings: Standings, queue: Wanted, rows: tuple[FindingRow, FindingRow], written: Written
     ) -> Response:
-        """Show the next finding, and a line about the previous finding."""
+        """Show the next finding, and one line about the previous finding."""
         row, coming = rows
         left = standings.index.states(replace(queue, reason=""))[coming.state]
         asked.headers |= {"hx-retarget": "#detail", "hx-push-url": _address(queue, coming)}
@@ -391,7 +388,7 @@ class FindingPages(AuditPages):
         return self._page("finding_body.html", asked, file=written.path.name, why=written.told, **shown)
 
     def _detail(self, standings: Standings, row: FindingRow | None, *, queue: Wanted | None = None) -> dict[str, Any]:
-        """Return the values of a finding's template. `queue` has the list's filters."""
+        """Return the template values of a finding. `queue` holds the filters of the list."""
         days = {"ahead": _default_expiry(), "today": date.today().isoformat()}
         if row is None:
             return {"row": None} | days
@@ -423,7 +420,6 @@ class FindingPages(AuditPages):
 
 
 def _address(queue: Wanted, row: FindingRow) -> str:
-    """Return the address of a list with one finding open."""
     return queue.address(reason=row.reason, open=row.id)
 
 
@@ -434,7 +430,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """Return the calls that a form selects, and the other calls that the same customer answer covers."""
+    """Return the calls that a form selects, and other calls that the same customer answer covers."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")
@@ -447,7 +443,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
 
 
 def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
-    """Return the rows of a list. Rows that one customer answer covers form a group."""
+    """Group the rows of a list. Rows that one customer answer covers belong together."""
     groups: dict[Any, list[FindingRow]] = {}
     for row in rows:
         groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)
@@ -459,7 +455,7 @@ def _default_expiry() -> str:
 
 
 def _default_want(row: FindingRow, line: JsonRecord) -> str:
-    """Return the result that a test case expects by default: the result in the audit."""
+    """Return the result that a test case expects by default, which is the audit's."""
     if row.verdict == "broken":
         return "broken"
     policy = judged_by(line, row.policy)

@@ -1,4 +1,4 @@
-"""The inbox of calls that wait for approval, with the information for a decision. It also works on a phone."""
+"""The inbox of calls that wait for approval, with what a reviewer needs to decide. It also works on a phone."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -27,28 +27,26 @@ from bylaw.trace.event import Call, Message
 from bylaw.trace.event import Card as ShownCard
 
 ANSWERED = 20
-"""The number of recent answers to list."""
+"""How many recent answers are listed."""
 LOOKS = 3.0
 """Seconds between polls for customers' cards. Each poll reads conversations."""
 
 DECISIONS = 500
-"""The number of recent decisions to search for cards."""
+"""How many recent decisions are searched for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Arguments with more characters than this are folded."""
+"""Arguments with more characters are folded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
 class Card(Struct, frozen=True):
-    """A call that waits for approval."""
-
     approval: Approval
     title: str
     words: str
     """The decision's message for reviewers."""
     questions: list[str]
     arguments: list[tuple[str, str, str]]
-    """For each argument: its name, its shortened value, and its whole value if it was shortened."""
+    """The name, shortened value and whole value of each argument. The whole value is empty if nothing was cut."""
     customer: list[tuple[str, str]]
     first: str
     said: list[tuple[str, str]]
@@ -56,7 +54,7 @@ class Card(Struct, frozen=True):
     looked_up: list[tuple[str, str]]
     missing: list[str]
     sentences: list[tuple[str, str, str]]
-    """For each objection: policy, sentence and reason."""
+    """The policy, sentence and reason of each objection."""
     left: float | None
 
 
@@ -74,14 +72,14 @@ class CustomerCard(Struct, frozen=True):
 
 
 class InboxPages(ServicePages):
-    """The pages of requests in a decision log that wait for a reviewer."""
+    """Pages for requests in a decision log that wait for a reviewer."""
 
     section = "inbox"
 
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._customer_cards: dict[str, tuple[float, str]] = {}
-        """By tenant: the time of the last poll, and the cards that wait for a customer."""
+        """The time of the last poll and the cards that wait for a customer, by tenant."""
 
     @shown("/")
     @shown("/inbox")
@@ -90,7 +88,7 @@ class InboxPages(ServicePages):
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
-        """Return only the cards, to refresh a page."""
+        """Return only the cards, so that a page can refresh them."""
         return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")
@@ -114,8 +112,8 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card. The card is still waiting for the customer's
-        answer.
+        """Save an attestation that the customer has confirmed a card. The card still waits for the
+        customer's answer.
         """
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
@@ -132,7 +130,7 @@ class InboxPages(ServicePages):
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """Return the page, or its changed part, with the result.
+        """Return the page, or the part that changed, with the result.
 
         After an answer (`done`), the page is locked briefly, so that a second tap does not answer the next call.
         """
@@ -179,7 +177,7 @@ class InboxPages(ServicePages):
 
 
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *, may_answer: bool) -> Card:
-    """Return a waiting call. Only visitors who may answer see the call's private values."""
+    """Return the card of a waiting call. Only visitors who may answer see the call's private values."""
     history = service.history(tenant, approval.conversation)
     told = service.shown(history) if history is not None else ShownConversation([], str)
     seen = str if may_answer else told.scrubbed
@@ -213,7 +211,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *,
 
 
 def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[CustomerCard]:
-    """Yield recent cards without a customer's answer."""
+    """Yield recent cards that the customer has not answered."""
     seen: set[str] = set()
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
         card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
@@ -234,7 +232,7 @@ def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Cus
 
 
 def in_words(text: str) -> str:
-    """Return a text with facts in words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
+    """Put facts into words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
 
 
@@ -243,7 +241,7 @@ def _folded(whole: str) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: ShownCard) -> bool:
-    """Whether no later message could answer the card."""
+    """Whether nothing after the card can be an answer to it."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False
@@ -257,7 +255,6 @@ def _decision(history: History | None, approval: str) -> Decision | None:
 
 
 def _questions(grounds: list[Ground]) -> list[str]:
-    """Return the questions for a reviewer, without duplicates."""
     asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
     texts = [in_words(each.text) for each in asked]
     return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]

@@ -26,16 +26,16 @@ from bylaw.shield.stopping import check_target, unheard_of
 from bylaw.text.day import read_duration
 
 LOOKED_AT = 2_000
-"""How many recent decisions the filters cover."""
+"""How many recent decisions the filters search."""
 LISTED = 100
 SHOWN = 400
-"""How many of a conversation's last entries its page shows."""
+"""How many of the last entries of a conversation are shown."""
 ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
 
 class DecisionFilter(Struct, frozen=True):
-    """A filter of decisions, as in the page's address."""
+    """A filter of decisions, as in the address of a page."""
 
     answer: str = ""
     posture: str = ""
@@ -145,7 +145,7 @@ SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "
 OVER = 50
 """The maximum number of past stops to list."""
 RECENT = 7 * 86_400
-"""Agents seen within this many seconds are suggested."""
+"""The page suggests agents seen within this many seconds."""
 
 
 class StopPages(ServicePages):
@@ -210,6 +210,5 @@ class StopPages(ServicePages):
         return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} is no longer stopped.")
 
     def _agents(self, tenant: str, now: float) -> list[str]:
-        """Return the agents of recent conversations."""
         bodies = self._service.log.openings(tenant, since=now - RECENT)[-1000:]
         return sorted({agent for body in bodies if (agent := read_opening(body).agent)})[:300]

@@ -1,4 +1,6 @@
-"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend and the audit's limits."""
+"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend, and what limits
+the audit.
+"""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable
@@ -23,7 +25,7 @@ from bylaw.pack import Criterion
 from bylaw.text.number import counted
 
 TREND = 12
-"""The number of audits in the trend."""
+"""The maximum number of audits in the trend."""
 RATES = 100
 """The maximum number of policies or agents in a comparison."""
 LISTED = 500
@@ -64,7 +66,7 @@ class PolicyRow(Struct, frozen=True):
     sentence: str
     states: dict[str, int]
     verdicts: dict[str, int]
-    """The number of new findings, by this policy's verdict."""
+    """The number of new findings, by verdict of this policy."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -73,7 +75,7 @@ class PolicyRow(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """The sort key: new violations, then new near-misses, by severity and number."""
+        """The sort key: new violations, then new near-misses, each by severity and number."""
         wrong = self.verdicts.get("violation", 0) + self.verdicts.get("broken", 0)
         near, total = self.verdicts.get("near_miss", 0), sum(self.states.values())
         return (0 if wrong else 1 if near else 2, rank(self.severity), -wrong, -near, -total)
@@ -89,7 +91,7 @@ class TrendPoint(Struct, frozen=True):
 
 
 class RatePair(Struct, frozen=True):
-    """A policy's or agent's rates in an earlier audit and in this one, as from `facts.interval.rate`."""
+    """The rates of a policy or agent in an earlier audit and in this one, as returned by `facts.interval.rate`."""
 
     name: str
     before: JsonRecord
@@ -97,7 +99,7 @@ class RatePair(Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """`bad` or `good` if the intervals do not overlap; otherwise empty."""
+        """`bad` or `good` if the intervals do not overlap, otherwise empty."""
         if self.before["value"] is None or self.now["value"] is None:
             return ""
         return (
@@ -138,7 +140,7 @@ class OverviewPages(AuditPages):
 
     @shown("/compare")
     def compared(self, asked: Asked) -> Response:
-        """Show a comparison with one earlier audit, or a choice of audits."""
+        """Compare with one earlier audit, or show a choice of audits."""
         view = self._view
         base = Wanted.of(asked.query.items()).base or view.base
         bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
@@ -167,7 +169,6 @@ class OverviewPages(AuditPages):
         )
 
     def _sentence(self, index: Index, base: str) -> str:
-        """Return the result in one sentence."""
         new = index.verdicts(Wanted())
         word = "new " if base else ""
         told = [
@@ -208,7 +209,7 @@ class OverviewPages(AuditPages):
 
 
 def _columns(rows: list[PolicyRow]) -> list[Column]:
-    """Return the columns to show: violations, near-misses, and each other column with a number above zero."""
+    """Return the columns to show: violations, near-misses, and every other column with a number above zero."""
     always = ("violation", "near_miss")
     return [each for name, each in _COLUMNS.items() if name in always or any(row.counts[name] for row in rows)]
 
@@ -237,14 +238,13 @@ def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates
 
 
 def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
-    """Return the flagged share of each agent's conversations."""
     return {row["agent"]: row[criterion][f"{verdict}_rate"] for row in summary["agents"]}
 
 
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """Return, by verdict, rates above zero in either audit. Changed rates come first, then the highest."""
+    """Return the rates above zero in either audit, by verdict. Changed rates come first, then the highest ones."""
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
@@ -258,7 +258,7 @@ def _pairs(
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
-    """Return this audit and others of the same pack in neighbouring folders, by date."""
+    """Return this audit and the other audits of the same pack in neighbouring folders, by date."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]

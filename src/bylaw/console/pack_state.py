@@ -1,8 +1,8 @@
 """The current state of a pack's folder, its cases, and findings saved as cases.
 
 A finding is saved as a case only if running the case gives the audit's result. The case of a flagged call lists the
-facts that the agent had seen. If the check also reads messages or earlier calls, these facts may not give the audit's
-result; the case then lists the events instead. If neither case gives the result, the page says so.
+facts that the agent had seen. If the check also reads messages or earlier calls, these facts may give another result.
+The case then lists the events instead. If neither case gives the audit's result, the page says so.
 """
 
 import json
@@ -28,11 +28,11 @@ from bylaw.review.check import Covered, Noted, covered_sentences, loaded, noted_
 
 _PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 _APART = frozenset((REVIEW, COMMENTS))
-"""Signatures and comments are not part of the pack and are read each time."""
+"""Signatures and comments are not part of the pack and are read every time."""
 
 
 class PackState(Struct, frozen=True):
-    """A pack, and data about it that is computed only once."""
+    """A pack, with data about it that is computed only once."""
 
     folder: PackFolder
     pack: Pack
@@ -42,12 +42,11 @@ class PackState(Struct, frozen=True):
     is_compiled: bool
 
     def results(self, policy: str) -> list[CaseResult | BylawError]:
-        """Return the results of a policy's cases, in order."""
         return list(run_cases(self.pack, of=case_names(self.pack, policy)))
 
 
 class PackStates:
-    """Caches a folder's state until a file changes."""
+    """Caches the state of a folder until a file changes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -56,7 +55,6 @@ class PackStates:
         self._lock = threading.Lock()
 
     def now(self) -> PackState:
-        """Return the folder's current state."""
         with self._lock:
             try:
                 stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
@@ -69,7 +67,7 @@ class PackStates:
 
 
 def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a pack's file is newer than another file. The file's text may still be the same."""
+    """Whether a file of the pack is newer than another file. Its text may still be the same."""
     try:
         then = file.stat().st_mtime_ns
         return any(entry.stat().st_mtime_ns > then for entry in _files(root))
@@ -92,12 +90,12 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def case_names(pack: Pack, policy: str) -> set[str]:
-    """Return the names that cases use for a policy: the policy's own name and the names of its rules."""
+    """Return the names that cases use for a policy: its own name and the names of its rules."""
     return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
 def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
-    """Yield a policy's cases in order. `names` are from `case_names`."""
+    """Yield a policy's cases in order. `names` comes from `case_names`."""
     for read in pack.cases.values():
         for case in read.record.written_out:
             if str(case.rule or case.policy) in names:
@@ -105,7 +103,7 @@ def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
 
 
 def parts_of(case: Any) -> tuple[tuple[str, str], ...]:
-    """Return a case's inputs with titles."""
+    """Return the inputs of a case, with titles."""
     parts = [
         ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
         ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),
@@ -136,14 +134,13 @@ HEAD = "# Calls that audits flagged, kept as cases of this pack.\n"
 
 
 def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
-    """Return a policy's verdict on a flagged call."""
     return next((each for each in line.get("policies") or () if each["id"] == policy), None)
 
 
 def keep_call_case(
     root: Path, policy: JsonRecord, events: Sequence[JsonRecord], step: int, want: str, note: str
 ) -> Written:
-    """Save a flagged call as a case with the evidence before it and the wanted result."""
+    """Save a flagged call as a case, with the evidence before it and the wanted result."""
     evidence, made = str(policy["evidence"]), events[step]
     if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
         unseen = ", ".join(_fact(each) for each in policy["missing"])
@@ -168,7 +165,7 @@ def keep_call_case(
 
 
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
-    """Save a broken rule as a case with the events up to that step."""
+    """Save a broken rule as a case, with the events up to that step."""
     pack = _loaded(root)
     record = {"note": " ".join(note.split()), "rule": rule, "events": list(_happened(events, step))}
     if fault := _fault(pack, record | {"want": "broken"}):
@@ -177,7 +174,9 @@ def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: in
 
 
 def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
-    """Write a case and report whether it passes. A case with another result for the same input is refused."""
+    """Write a case and report whether it passes. Refuse it if an existing case has the same input but a different
+    result.
+    """
     body = _read(record)
     name = str(body.rule or body.policy)
     for other in cases_of(pack, {name}):
@@ -200,7 +199,7 @@ def _loaded(root: Path) -> Pack:
 
 
 def _fault(pack: Pack, record: JsonRecord) -> str:
-    """Return why a case fails; empty if it passes."""
+    """Return why a case fails. The text is empty if it passes."""
     try:
         ended = run_case(pack, _read(record), CASES)
     except BylawError as error:
@@ -211,7 +210,7 @@ def _fault(pack: Pack, record: JsonRecord) -> str:
 
 
 def _read(record: JsonRecord) -> WrittenCase:
-    """Return a record as it would be read from a file."""
+    """Return a record as if it had been read from a file."""
     read = read_case_file(read_yaml(written(record), file=CASES))
     if read.faults:
         raise read.faults[0]
@@ -226,7 +225,7 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Yield the reasons that a case may state: the words of the denial or else the first missing facts.
+    """Yield the reasons that a case may state: the words of the denial, or else the first missing facts.
 
     If the audit had a world, it may list more missing facts than the evidence shows.
     """
@@ -255,7 +254,7 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """Yield the events up to a step in the format of cases: each call with its result, even if the result comes after
+    """Yield the events up to a step in the format of cases. Each call has its result, even if the result comes after
     that step.
     """
     results = {event.get("call"): event for event in events if event["type"] == "result"}

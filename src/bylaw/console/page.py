@@ -1,4 +1,4 @@
-"""Renders pages from templates. All values are escaped. Text from logs and packs passes through `said`, `marked` or
+"""Renders pages from templates. All values are escaped. Text from logs and packs goes through `said`, `marked` or
 `seen`.
 """
 # pyright: basic, reportMissingImports=false
@@ -50,7 +50,6 @@ STATIC = {
     "htmx.js": "text/javascript",
 }
 _MARKED = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
-"""Matches code and bold text in Markdown."""
 
 
 @cache
@@ -77,7 +76,7 @@ def environment() -> Environment:
 
 
 def load_templates() -> None:
-    """Compile every template in advance, because compiling is slower than rendering."""
+    """Compile all templates in advance, because compiling is slower than rendering."""
     for name in environment().list_templates():
         environment().get_template(name)
 
@@ -88,7 +87,7 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 
 
 def said(value: Any, limit: int = 300) -> Markup:
-    """Return a text for a page, without markup or hidden characters.
+    """Return text for a page, without markup or hidden characters.
 
     The text is isolated, so that it cannot change the direction of other text.
     """
@@ -96,7 +95,7 @@ def said(value: Any, limit: int = 300) -> Markup:
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Return a reason or sentence for a page, like `said`, with Markdown's code and bold text as markup."""
+    """Return a reason or sentence for a page as `said` does, but with the code and bold text of Markdown as markup."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -108,7 +107,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """Return a text for a page, like `said`, but without isolation, for an element with no other content."""
+    """Return text for a page as `said` does, but without isolation. Use it for an element with no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -119,7 +118,7 @@ def seen(text: str) -> Markup:
 
 
 def plain(value: Any, limit: int = 80) -> str:
-    """Return a text without hidden characters, as plain text for an attribute or a title."""
+    """Return text without hidden characters, for an attribute or a title."""
     text = str(value)[: limit + 1]
     return _cut("".join(each if _is_seen(each) else _code_point(each) for each in text).replace("\n", " "), limit)
 
@@ -138,13 +137,13 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Return data for a JSON block. The data cannot close the block."""
+    """Return data for a JSON block that the data cannot close."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def in_path(name: str) -> str:
-    """Return a conversation's name as the last part of an address. A browser would resolve `..` to the parent
+    """Return the name of a conversation as the last part of an address. A browser would resolve `..` to the parent
     folder.
     """
     start = "/" if name in (".", "..") or name.startswith("/") else ""
@@ -152,17 +151,16 @@ def in_path(name: str) -> str:
 
 
 def from_path(given: str) -> str:
-    """Return the conversation's name from an address."""
     return given.removeprefix("/")
 
 
 def place_in(text: str) -> int:
-    """Return a list offset from an address; 0 by default."""
+    """Return a list offset from an address, 0 by default."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def span(seconds: float) -> str:
-    """Return a duration as a short text, such as `5 s`."""
+    """Return a duration as short text, such as `5 s`."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     if seconds < 5400:
@@ -171,7 +169,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """Return a duration that the page keeps current. The title shows the time in UTC."""
+    """Return a duration that the page keeps up to date. The title shows the time in UTC."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
@@ -183,7 +181,7 @@ def percent(value: float | None) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """Return a style sheet or script. The static report shares some of them."""
+    """Return a style sheet or script. Some are shared with the static report."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -202,5 +200,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """Return a file's address. The address contains the file's hash, so browsers may cache it forever."""
+    """Return the address of a file. It contains the file's hash, so browsers may cache it forever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

@@ -31,7 +31,7 @@ SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-ou
 """Address prefixes of a service's pages, without `/`."""
 VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare, /search"
 SERVICE_PAGES = "/inbox, /live, /stops, /policy"
-"""Pages whose addresses are printed in the terminal, because people open them first."""
+"""Pages that people open first. Their addresses are printed in the terminal."""
 
 
 def view_app(view: View) -> ASGIApp:
@@ -56,16 +56,16 @@ def service_app(
 
 
 def is_page(path: str) -> bool:
-    """Whether an address belongs to a service's pages."""
     return path == "/" or path.startswith(SERVED)
 
 
 def run_pages(
     out: Path, port: int, *, pack: str, waivers: Path | None, base: Path | None, tell: Callable[[str], None]
 ) -> None:
-    """Serve an audit's pages until interrupted. `tell` gets the address."""
+    """Serve an audit's pages until interrupted. `tell` receives the address."""
     view = View(out, pack=pack, waivers=waivers, base=base)
-    # Load only templates in this thread, because Python 3.11 may fail when two threads parse Python code at once.
+    # Load only templates in this thread, because Python 3.11 may fail if two threads parse Python code at the same
+    # time.
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
     taken = _listen(port)
     tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")

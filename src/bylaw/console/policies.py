@@ -1,4 +1,4 @@
-"""Shows the document with the policies of each sentence, and each check to read, sign, reject or comment on."""
+"""Shows the document with each sentence's policies, and the checks to read, sign, reject or comment on."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits
 
 EXCERPT = 5
-"""How many flagged calls a policy's page shows."""
+"""How many flagged calls the page of a policy shows."""
 NEEDS = ("unsigned", "lapsed", "rejected")
 
 
@@ -68,7 +68,7 @@ def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[l
 
 
 class ServedPolicyPages(Pages):
-    """Pages to read a service's pack."""
+    """Pages that show a service's pack."""
 
     section = "policy"
 
@@ -86,7 +86,7 @@ class ServedPolicyPages(Pages):
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """Show the document as prose, or the policies in order without a document."""
+        """Show the document as prose. Without a document, show the policies in order."""
         assert self._bench.root is not None
         now = self._bench.pack_now()
         groups, cited = margins_of(now.covered, standings(self._bench.root, now.sides))
@@ -96,13 +96,13 @@ class ServedPolicyPages(Pages):
 
 
 class PolicyPages(AuditPages):
-    """Pages to read and sign an audit's pack."""
+    """Pages that show an audit's pack and let a reviewer sign it."""
 
     section = "policy"
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """Show the document as prose, or the policies in order without a document."""
+        """Show the document as prose. Without a document, show the policies in order."""
         groups: list[Group] = []
         cited: set[str] = set()
         states: Mapping[str, str] = {}
@@ -126,7 +126,6 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}/automaton.svg")
     def automaton(self, asked: Asked) -> Response:
-        """Draw a rule."""
         rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.path["id"]]
         found = next((rule for rule in rules if rule.name == asked.query.get("rule", "")), None)
         if found is None:
@@ -143,7 +142,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
-        """Accept or reject a policy in the version that the page showed."""
+        """Accept or reject the version of a policy that the page showed."""
         name, root, sides = self._to_write(asked, "review")
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
@@ -187,7 +186,7 @@ class PolicyPages(AuditPages):
         return name, root, sides
 
     def _after(self, name: str) -> str:
-        """Return the next policy that waits for a signature; empty if there is none."""
+        """Return the next policy that waits for a signature, or an empty string."""
         root, names = self._view.own_root, list(self._now().pack.policies)
         waiting = [each for each in unsigned(self._now(), root) if each != name] if root is not None else []
         place = names.index(name) if name in names else 0
@@ -260,7 +259,7 @@ def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
-    """Return a policy's verdict and reason for a call that other policies may have flagged too."""
+    """Return a policy's verdict and reason for a call. Other policies may have flagged the call too."""
     judged: list[JsonRecord] = line.get("policies") or []
     for each in judged:
         if each["id"] == name and row.policy != name:

@@ -27,7 +27,7 @@ class Waiting(Struct, frozen=True):
     one: str
     count: int
     next: str
-    """The address of the first item; empty if there is none."""
+    """The address of the first item. It is empty if there is none."""
     every: str
     """The address of the whole list."""
     checks: tuple[str, ...] = ()
@@ -42,7 +42,6 @@ def unsigned(now: PackState, root: Path) -> list[str]:
 
 
 def check_address(policy: str) -> str:
-    """Return a check's address in the queue."""
     return f"/policy/{quote(policy, safe='')}?queue=checks"
 
 
@@ -51,12 +50,10 @@ class QueuePages(AuditPages):
 
     @shown("/review")
     def listed(self, asked: Asked) -> Response:
-        """Show the waiting items by kind."""
         return self._page("queue.html", asked, kinds=self._kinds(), listed=LISTED)
 
     @shown("/review/next")
     def following(self, asked: Asked) -> Response:
-        """Redirect to the first waiting item."""
         found = next((kind.next for kind in self._kinds() if kind.next), "/review")
         return RedirectResponse(found, 303)
 

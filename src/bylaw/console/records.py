@@ -1,5 +1,5 @@
-"""Adds records to files that people also edit: waivers, attestations, comments and signatures. YAML comments are
-kept.
+"""Adds records to files that people also edit: waivers, attestations, comments and signatures. YAML
+comments are kept.
 """
 
 import json
@@ -27,17 +27,17 @@ from bylaw.scan.written import dump
 
 try:
     import fcntl
-except ImportError:  # Windows does not have file locks of this kind.
+except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
 T = TypeVar("T")
 FALSE_ALARM = "false alarm: "
-"""The start of the reason of a waiver for a false alarm."""
+"""How the reason of a waiver begins if the finding was a false alarm."""
 LONGEST = 500
-"""The maximum length of a reason or a name."""
+"""The maximum length of a reason or a name, in characters."""
 COMMENTS = "comments.yaml"
 COMMENT = 2000
-"""The maximum length of a comment."""
+"""The maximum length of a comment, in characters."""
 _WAIVERS = (
     "# Waived findings, each with an owner, a reason and an expiry date: see `bylaw audit --waivers`.\nwaivers:\n"
 )
@@ -71,7 +71,7 @@ class Comment(Struct, frozen=True):
 
 
 def _records(path: Path, name: str, of: type[T]) -> list[T]:
-    """Return the records under a name in a file; empty without the file."""
+    """Return the records under a name in a file. The list is empty if there is no file."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get(name) or [])
@@ -90,7 +90,6 @@ def attest(path: Path, given: Sequence[Attestation]) -> Written:
 
 
 def comments_of(root: Path, policy: str) -> list[Comment]:
-    """Return a policy's comments, oldest first."""
     return [each for each in _comments(root / COMMENTS) if each.policy == policy]
 
 
@@ -105,7 +104,7 @@ def comment_on(root: Path, given: Comment) -> Written:
 
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
-    """Waive findings until a day. Each entry is a `finding` with `verdicts`, or a whole `policy`."""
+    """Waive findings until a given day. Each entry is a `finding` with `verdicts`, or a whole `policy`."""
     _needed(owner, "the name of the person responsible")
     _needed(reason, "a reason")
     try:
@@ -119,7 +118,7 @@ def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: 
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Remove a finding's waiver from the file. YAML comments above it stay."""
+    """Remove the waiver of a finding from the file. YAML comments above it stay."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -156,7 +155,7 @@ def _needed(text: str, what: str) -> None:
 def add_records(
     path: Path, records: Sequence[Mapping[str, Any]], *, head: str, count: Callable[[Path], int]
 ) -> Written:
-    """Append records that the file does not have yet.
+    """Append the records that the file does not have yet.
 
     Nothing is written unless `count` finds all of them in the changed file. Concurrent writers take turns.
     """
@@ -169,7 +168,7 @@ def add_records(
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         every = [written(record, indent) for record in records]
-        # A form that is sent twice repeats its records.
+        # If a form is sent twice, its records repeat.
         fresh = [lines for lines in every if not (path.is_file() and f"\n{lines}" in before)]
         if not fresh:
             return Written(path, "".join(every), was_there=True)
@@ -193,7 +192,7 @@ def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -
 
 
 def written(record: Mapping[str, Any], indent: str = "") -> str:
-    """Return a record as an item of a YAML list, one line per key."""
+    """Return a record as an item of a YAML list, with one line per key."""
     parts = [f"{name}: {_value(value)}" for name, value in record.items() if value not in ("", None)]
     return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
 
@@ -206,7 +205,7 @@ def _value(value: Any) -> str:
 
 
 def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:
-    """Raise `UsageError` unless the changed file is valid and has `by` more entries."""
+    """Raise UsageError unless the changed file is valid and has `by` more entries."""
     before = count(path) if path.is_file() else 0
     try:
         why = "" if count(rough) == before + by else "the new entry would not be in the list"
@@ -219,7 +218,7 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *,
 
 @contextmanager
 def alone(path: Path) -> Generator[None]:
-    """Let one process at a time write to a folder's files. The lock ends with its process."""
+    """Let one process at a time write to the files of a folder. The lock ends with the process."""
     if fcntl is None:
         yield
         return
@@ -232,7 +231,7 @@ def alone(path: Path) -> Generator[None]:
 
 
 def is_installed(root: Path) -> bool:
-    """Whether a folder is part of an installed package, which an upgrade replaces."""
+    """Whether a folder belongs to an installed package, which an upgrade replaces."""
     place = root.resolve()
     return place.is_relative_to(READY.resolve()) or bool({"site-packages", "dist-packages"} & set(place.parts))
 
@@ -253,7 +252,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
         return
     text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
     today = datetime.now(UTC).date().isoformat()
-    # Without the lock, two people who sign at once could overwrite each other.
+    # Without the lock, two people who sign at the same time could overwrite each other.
     with alone(root / REVIEW):
         signed = read_signatures(root)
         for name, word in words.items():
@@ -263,7 +262,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Mark a policy as unenforced in policies.yaml, with the person who accepts this and the reason."""
+    """Mark a policy in policies.yaml as unenforced, with a reason and the person who accepts this."""
     path = root / "policies.yaml"
     text = path.read_text(encoding="utf-8")
     word = json.dumps({"accepted_by": by, "reason": reason or why_unenforced(root, name)}, ensure_ascii=False)

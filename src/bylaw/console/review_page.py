@@ -1,4 +1,4 @@
-"""A review as one page without scripts: each sentence next to its check, with cases, author and questions.
+"""Renders a review as one page without scripts: each sentence next to its check, with cases, author and questions.
 
 Packs are untrusted. The template escapes their text, and the page's security policy forbids scripts and network access.
 """
@@ -21,7 +21,7 @@ from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
 _ASKING = ("unsigned", "lapsed", "rejected")
-"""Review states that need a signature. Other policies are folded."""
+"""Review states that need a signature. All other policies are folded."""
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tested on generated calls:",
@@ -30,8 +30,6 @@ _TRIED = {
 
 
 class Reviewed(Struct, frozen=True):
-    """A policy on the page."""
-
     policy: Policy
     state: Standing
     noted: Noted
@@ -41,7 +39,6 @@ class Reviewed(Struct, frozen=True):
 
     @property
     def told_cases(self) -> str:
-        """Return the number of cases by wanted result."""
         return ", ".join(f"{count} {want}" for want, count in Counter(case.wanted for case in self.cases).items())
 
 
@@ -53,10 +50,10 @@ def review_page(
     checks: Mapping[str, list[str]],
     weighed: str = "",
 ) -> str:
-    """Return a pack's page.
+    """Return the page of a pack.
 
-    `noted` has the compiler's notes on each policy, `checks` the lines of each check. `weighed` describes the accuracy
-    of learned weights.
+    `noted` holds the compiler's notes on each policy, and `checks` the lines of each check. `weighed` describes the
+    accuracy of learned weights.
     """
     rows: list[Reviewed] = []
     for name in most_pressing_first(pack, pack.policies, noted):
@@ -71,7 +68,6 @@ def review_page(
 
 
 def _author(noted: Noted, signature: Signature | None) -> str:
-    """Return the check's author and signature."""
     written = "written by hand"
     if noted.is_compiled:
         tried = [f"{word} {told}" for part, word in _TRIED.items() if (told := getattr(noted, part))]

@@ -18,7 +18,7 @@ class SearchPages(AuditPages):
 
     @shown("/search")
     def found(self, asked: Asked) -> Response:
-        """Show the first results of each kind, with a link to all."""
+        """Show the first results of each kind, with a link to the rest."""
         wanted = Wanted.of([("q", " ".join(asked.query.get("q", "").split())), ("state", "all")])
         index, sought = self._view.standings().index, wanted.q
         policies = self._policies(sought) if sought else []
@@ -38,7 +38,7 @@ class SearchPages(AuditPages):
         )
 
     def _policies(self, sought: str) -> list[tuple[str, str]]:
-        """Return the policies with all the words in name, definition or sentence."""
+        """Return the policies that contain every word in their name, definition or sentence."""
         words = sought.lower().split()
         stated = ((name, sentence_of(self._view, name, 2000)) for name in self._view.policies)
         return [

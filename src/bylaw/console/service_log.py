@@ -1,4 +1,4 @@
-"""Reads a service's decision log for its pages and hides private values."""
+"""Reads a service's decision log for its pages, and hides private values."""
 # pyright: basic, reportMissingImports=false
 
 import asyncio
@@ -21,21 +21,21 @@ from bylaw.shield.history import History, read_history
 
 T = TypeVar("T")
 EVERY = 0.5
-"""Seconds between polls."""
+"""Seconds between two polls."""
 STREAM = 8.0
-"""How long a stream lasts, in seconds. The browser then reconnects."""
+"""How long a stream lasts, in seconds. Then the browser reconnects."""
 
 
 class ShownConversation(Struct, frozen=True):
-    """A conversation without private values."""
+    """A conversation without its private values."""
 
     events: list[dict[str, Any]]
     scrubbed: Callable[[str], str]
-    """Removes the conversation's private values from another text."""
+    """Removes the conversation's private values from other text."""
 
 
 class ServiceLog:
-    """A decision log, with the pack that marks private fields."""
+    """A decision log, and the pack that marks private fields."""
 
     def __init__(self, log: Log, pack: Pack) -> None:
         self.log = log
@@ -46,11 +46,9 @@ class ServiceLog:
         return self.log.conversation(tenant, conversation)
 
     def history(self, tenant: str, conversation: str) -> History | None:
-        """Return a conversation; None if it does not exist."""
         return read_history(self.entries(tenant, conversation))
 
     def shown(self, history: History) -> ShownConversation:
-        """Return a conversation's events without private values."""
         trajectory = history.trajectory("")
         row = conversation_row(trajectory, trajectory.agent, None)
         if not self._redaction:
@@ -69,7 +67,9 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """Return the last event that a page has seen, from a reconnecting browser's header or from the address."""
+    """Return the last event that a page has seen. It comes from the address, or from a header if the browser
+    reconnects.
+    """
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 

@@ -1,4 +1,4 @@
-"""Sign-in to a service's pages with a personal key. A signed cookie replaces the key for a day.
+"""Sign-in to a service's pages with a personal key. For one day, a signed cookie replaces the key.
 
 Alternatively, a proxy signs visitors in and names them in a header.
 """
@@ -19,22 +19,22 @@ from bylaw.console.door import Asked, Visitor
 
 COOKIE = "bylaw_key"
 DAY = 24 * 3600
-"""How long a sign-in lasts, in seconds. Removing the key from the key file ends the sign-in immediately."""
+"""How long a sign-in lasts, in seconds. If the key is removed from the key file, the sign-in ends immediately."""
 
 
 class Proxy(Struct, frozen=True):
-    """A trusted proxy, whose requests name the visitor in a header."""
+    """A trusted proxy that names the visitor of each request in a header."""
 
     header: str
     address: str
     whose: Callable[[str], Visitor | None]
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Return the visitor that the proxy names; None if there is no name or the request did not come from the
+        """Return the visitor that the proxy names, or None if there is no name or the request did not come from the
         proxy.
         """
         names = request.headers.getlist(self.header)
-        # Of two headers, one came from outside and the proxy added the other.
+        # If there are two headers, one came from outside and the proxy added the other.
         if len(names) != 1 or request.client is None or request.client.host != self.address:
             return None
         return self.whose(names[0].strip())
@@ -92,7 +92,7 @@ class SignIn(Pages):
 
 
 def _own(address: str) -> str:
-    """Return the address if it is on this server; otherwise empty."""
+    """Return the address if it is on this server, otherwise an empty string."""
     parts = urlsplit(address)
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
     return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""

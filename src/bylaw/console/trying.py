@@ -44,7 +44,7 @@ from bylaw.trace.event import Call
 from bylaw.trace.source import log_file
 
 LONGEST = 20_000
-"""The maximum length of a check."""
+"""The maximum length of a check, in characters."""
 RULES = "rules.yaml"
 _DEF = re.compile(r"^def (\w+)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
@@ -62,12 +62,12 @@ class Draft(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Identifies the saved text, to detect changes by others."""
+        """Identifies the saved text, so that changes by others are noticed."""
         return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """Return a policy's editable checks: its guard with the functions that it calls, or each of its rules."""
+    """Return what can be edited for a policy: its guard and the functions that it calls, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is not None:
@@ -78,7 +78,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose check includes the draft, its own policy first.
+    """Return the policies whose check includes the draft, starting with its own policy.
 
     Several policies may call the same function.
     """
@@ -95,7 +95,7 @@ def _starts(pack: Pack, place: tuple[str, int], draft: Draft) -> bool:
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
-    """Return the pack with the edited check. Raises `PackError` for a faulty text."""
+    """Return the pack with the edited check. Raises PackError if the text is faulty."""
     if len(text) > LONGEST:
         raise UsageError(f"the check has more than {LONGEST:,} characters")
     folder = now.folder
@@ -111,7 +111,7 @@ def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
 
 
 def spliced(whole: str, draft: Draft, text: str) -> str:
-    """Return a guard file's text with the guard replaced."""
+    """Replace a guard in the text of its file."""
     lines = whole.split("\n")
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
@@ -142,7 +142,7 @@ def _rule_name(body: Any) -> str:
 
 
 def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
-    """Return the file's text before and after the edit. Raises `UsageError` for a file outside the pack's folder."""
+    """Return the file's text before and after the edit. Raises UsageError if the file is outside the pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         raise UsageError("the check belongs to a pack that this one extends", hint="edit it there")
@@ -151,7 +151,7 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
 
 
 def _with_rule(whole: str, draft: Draft, text: str) -> str:
-    """Return the rules file with one formula replaced."""
+    """Replace one formula in the rules file."""
     place = _formula_place(whole, draft.name)
     if place is None:
         raise UsageError(f"rule `{draft.name}` is not in {RULES}", hint="edit the file that contains it")
@@ -180,12 +180,11 @@ def _formula_place(whole: str, name: str) -> tuple[int, int, bool] | None:
 
 
 def _pairs(node: Any) -> list[tuple[str, Any]]:
-    """Return a YAML mapping's entries by name."""
     return [(str(key.value), value) for key, value in node.value]
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """Return the change as a patch for `git apply`; empty without a change."""
+    """Return the change as a patch for `git apply`. It is empty if nothing changed."""
     before, after = file_with(root, draft, text)
     return _diff(before, after, draft.file)
 
@@ -197,7 +196,7 @@ def _diff(before: str, after: str, name: str) -> str:
 
 
 def save(root: Path, draft: Draft, text: str) -> str:
-    """Write the check to its file and return the change as a patch."""
+    """Write the check to its file, and return the change as a patch."""
     path = root / draft.file
     with alone(path):
         before, after = file_with(root, draft, text)
@@ -216,7 +215,7 @@ def faults_of(error: Exception) -> list[str]:
 CONVERSATIONS = 300
 """How many past conversations a trial covers."""
 SECONDS = 2.0
-"""The time limit of a trial in seconds. The page says how many conversations it covered."""
+"""The time limit of a trial, in seconds. The page says how many conversations it covered."""
 KEPT = 8
 """How many conversations and results are cached."""
 T = TypeVar("T")
@@ -227,7 +226,7 @@ Past = tuple[Trajectory, World | None]
 
 
 class CheckVerdict(Struct, frozen=True):
-    """The verdict of a check on one call or message."""
+    """The verdict of a check on a call or message."""
 
     tool: str
     verdict: str
@@ -235,12 +234,10 @@ class CheckVerdict(Struct, frozen=True):
 
 
 CheckVerdicts = dict[tuple[str, int], CheckVerdict]
-"""Verdicts by conversation and step. Calls to which no rule objects are left out."""
+"""Verdicts by conversation and step. Calls that no rule objects to are left out."""
 
 
 class Change(Struct, frozen=True):
-    """A call whose verdict changes."""
-
     conversation: str
     step: int
     tool: str
@@ -261,7 +258,7 @@ class Backtest(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
-        """Return the changes by old and new verdict, with counts, most frequent first."""
+        """Count the changes by old and new verdict, most frequent first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
 
 
@@ -273,10 +270,12 @@ def merged(found: Sequence[Backtest]) -> Backtest:
 
 
 class Backtests:
-    """Caches past conversations, with the saved check's verdicts."""
+    """Caches past conversations, with the verdicts of the saved check."""
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
-        """`read` returns a tenant's past conversations that call given tools. They are cached for `keeps` seconds."""
+        """`read` returns a tenant's past conversations that call the given tools. They are cached for
+        `keeps` seconds.
+        """
         self._read = read
         self._keeps = keeps
         self._turn = threading.Lock()
@@ -294,14 +293,14 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start reading the past conversations. An error that occurs immediately is raised."""
+        """Start reading the past conversations. An immediate error is raised."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
             return
 
     def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], CheckVerdicts]:
-        """Return past conversations and the saved check's verdicts."""
+        """Return past conversations and the saved check's verdicts on them."""
         tools = tuple(saved.policies[policy].tools)
         with self._turn:
             read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
@@ -333,7 +332,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
 def _verdicts_of(
     pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
 ) -> tuple[int, CheckVerdicts]:
-    """Return how many conversations were tried in time, and the check's verdicts on them."""
+    """Return how many conversations were tried within the time limit, and the check's verdicts on them."""
     own = _with_only(pack, policy)
     redaction = Redaction(pack)
     words: CheckVerdicts = {}
@@ -380,21 +379,21 @@ def _with_only(pack: Pack, policy: str) -> Pack:
 
 
 LISTED = 50
-"""How many calls a page lists."""
+"""The maximum number of calls on a page."""
 LOOKED_AT = 200_000
 """How many logged conversations are searched for matches."""
 DECISIONS = 5_000
-"""How many recent decisions of a service are searched for conversations."""
+"""How many of a service's recent decisions are searched for conversations."""
 KEEPS = 60.0
 """How long a service's past conversations are cached, in seconds."""
 
 
 class Workbench(Struct, frozen=True):
-    """A pack to edit, with past conversations to try it on."""
+    """A pack to edit, and past conversations to try it on."""
 
     root: Path | None
     own_root: Path | None
-    """The pack's folder if it may be written; otherwise None."""
+    """The pack's folder if it may be written, otherwise None."""
     pack_now: Callable[[], PackState]
     backtests: Backtests
     layout: dict[str, Any]
@@ -402,7 +401,6 @@ class Workbench(Struct, frozen=True):
 
 @lru_cache(2)
 def audit_bench(view: View) -> Workbench:
-    """Return an audit's pack and logs."""
     layout = {"layout": "view.html", "view": view}
     return Workbench(view.root, view.own_root, view.pack_now, Backtests(partial(_past_of_audit, view)), layout)
 
@@ -461,11 +459,9 @@ def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:
 
 
 class Tried(Struct, frozen=True):
-    """The result of trying a text."""
-
     faults: list[str] = []
     cases: list[CaseResult] = []
-    """The cases, failing cases first."""
+    """The cases, starting with those that fail."""
     past: Backtest | None = None
     why_not: str = ""
     """Why the text was not tried on past calls."""
@@ -581,5 +577,5 @@ def _called(now: PackState, policy: Policy) -> str:
 
 
 def _sentence(policy: Policy) -> str:
-    """Return a policy in the document's words, or its definition without a document."""
+    """Return a policy in the document's words. Without a document, return its definition."""
     return " ".join(cite.text for cite in policy.citations if cite.text) or policy.definition

@@ -1,4 +1,4 @@
-"""The data of `bylaw view`: an audit, its pack, the state of each finding, and neighbouring audits."""
+"""The data behind `bylaw view`: an audit, its pack, the state of each finding, and neighbouring audits."""
 
 import shlex
 import threading
@@ -34,13 +34,13 @@ class Standings:
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """The error in the file of waivers or attestations. A faulty file is ignored."""
+        """An error in the file of waivers or attestations. A faulty file is ignored."""
         self.fixed: list[Finding] = []
         """Findings of the earlier audit that the same conversation no longer has."""
         self.gone: list[Finding] = []
         """Findings of the earlier audit in conversations that were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy, its objections by state, matched call by call with the earlier audit."""
+        """For each policy, the calls that it objects to, counted by state and matched with the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -53,7 +53,7 @@ class Standings:
         return {finding.id: finding for finding in self.index.store.findings()}
 
     def refresh(self) -> None:
-        """Read changed files again."""
+        """Read the files that have changed."""
         with self._turn:
             stamp = (_stamp(self.waivers), _stamp(self.attestations), date.today())
             if stamp != self._seen:
@@ -61,17 +61,15 @@ class Standings:
                 self._seen = stamp
 
     def waivers_of(self, id: str) -> tuple[Waiver, ...]:
-        """Return the waivers that cover a finding."""
         finding = self._findings.get(id) if self._waivers.in_force else None
         return self._waivers.waive(finding) if finding is not None else ()
 
     def verdicts_of(self, id: str) -> dict[str, str]:
-        """Return a finding's verdicts by policy."""
         finding = self._findings.get(id)
         return {each.policy: each.verdict for each in finding.charges} if finding is not None else {}
 
     def reach(self, policy: str) -> str:
-        """Say how many findings a policy's waiver covers. A call stays a finding if other policies object."""
+        """Say how many findings a policy's waiver covers. A call stays a finding if other policies object to it."""
         every, waived, others = self.index.reach(policy)
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}
@@ -113,7 +111,7 @@ class Standings:
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of the text shown to a reviewer of an undecided call; empty if the audit has none."""
+    """Return the digest of what a reviewer of an undecided call sees. It is empty if the audit has none."""
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
@@ -151,7 +149,7 @@ class View:
         self.summary, self.policies = store.summary, store.policies
         self.criterion: Criterion = store.criterion
         self.root = _pack_of(out, self.summary, pack)
-        """The pack's folder; None if unknown or missing."""
+        """The pack's folder, or None if it is unknown or missing."""
         self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
         self.base = base.resolve().name if base is not None else ""
@@ -164,24 +162,23 @@ class View:
         return stamp_of(self.out) != self._stamp
 
     def reopened(self) -> "View":
-        """Read the audit again and return it."""
         pack, waivers, base = self._given
         return View(self.out, pack=pack, waivers=waivers, base=base)
 
     @property
     def is_redacted(self) -> bool:
-        """Whether the audit has pseudonyms instead of texts."""
+        """Whether the audit has pseudonyms in place of texts."""
         return bool(self.summary["redacted"])
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder if review may write there; None for an installed package."""
+        """The pack's folder if reviews may be written there. It is None for an installed package."""
         if self.root is None:
             return None
         return None if is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
-        """Return the current states of findings, compared with the earlier audit called `base` if given."""
+        """Return the current states of findings. If `base` names an earlier audit, they are compared with it."""
         name = base or self.base
         found = self._against(name).get() if name else self._alone
         found.refresh()
@@ -198,7 +195,7 @@ class View:
             return found
 
     def _begun(self, name: str) -> Prepared[Standings]:
-        """Start reading an earlier audit in a thread. A large one takes seconds."""
+        """Start reading an earlier audit in a thread, because a large one takes seconds."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
             raise UsageError(f"no earlier audit `{name}` was found here", hint=f"known: {known}")
@@ -216,7 +213,7 @@ class View:
 
     @property
     def stale(self) -> str:
-        """Return the command that refreshes the audit if its pack has changed; otherwise empty."""
+        """Return the command that refreshes the audit if its pack has changed, otherwise an empty string."""
         audited = read_audited(self.out)
         if self._pack is None or self.root is None or self.own_root is None or audited is None:
             return ""
@@ -240,7 +237,7 @@ class View:
 
     @property
     def command(self) -> str:
-        """Return the command that audits the same logs again; empty if they are unknown."""
+        """Return the command that audits the same logs again. It is empty if they are unknown."""
         audited = read_audited(self.out)
         if audited is None:
             return ""
@@ -262,14 +259,14 @@ class View:
 
 
 class Opened:
-    """An audit's view. The audit may be rewritten while its pages are open."""
+    """The view of an audit, whose files may be rewritten while its pages are open."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._next: Prepared[View] | None = None
 
     def refresh(self) -> None:
-        """Read the audit again if its files have changed. Raises `Preparing` meanwhile."""
+        """Read the audit again if its files have changed. Raises Preparing meanwhile."""
         coming = self._next
         if coming is None and not self.view.is_outdated():
             return
@@ -292,7 +289,7 @@ class AuditPages(Pages):
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """Return the pack's folder: as given, as recorded by the audit, or a built-in pack of that name."""
+    """Return the pack's folder: the given one, the one that the audit recorded, or a built-in pack with that name."""
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary["pack"]
@@ -308,7 +305,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
-    """Return the variant with the most policies in the audit, or the pack itself without variants."""
+    """Return the variant that has the most policies in the audit, or the pack itself if it has no variants."""
     variants = read_variants(root)
     judged: JsonRecord = summary["by_policy"]
 
@@ -322,7 +319,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Return other audits by name: audits of the same pack in neighbouring folders, and the given audit."""
+    """Return other audits by name: those of the same pack in neighbouring folders, and the given one."""
     own = (_pack_name(out), out.resolve())
     found: dict[str, Path] = {}
     for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:
@@ -338,7 +335,7 @@ def conversations_of(summary: JsonRecord) -> int:
 
 
 def read_summary(out: Path) -> JsonRecord:
-    """Return an audit's summary; empty if it cannot be read."""
+    """Return the summary of an audit. It is empty if it cannot be read."""
     try:
         return Store(out).summary
     except (BylawError, OSError):

@@ -252,7 +252,6 @@ def _is_one_record(line: bytes) -> bool:
 
 
 def _is_talk(data: bytes) -> bool:
-    """Whether a list is a single conversation rather than several."""
     try:
         members = _list.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -402,7 +402,6 @@ class _Digests:
         return self._table[self._place(digest)] == digest
 
     def add(self, digest: int) -> bool:
-        """Add a number. Return whether it is new."""
         place = self._place(digest)
         if self._table[place]:
             return False

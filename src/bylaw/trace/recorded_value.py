@@ -219,7 +219,6 @@ def part_text(part: Any) -> str | None:
 
 
 def _said(part: dict[str, Any]) -> str | None:
-    """Return the words of a text part, under any of their keys, or None if they cannot be read."""
     words = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), "")
     match words:
         case str(text) | {"value": str(text)}:
@@ -343,7 +342,6 @@ def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
 
 
 def _read(node: ast.expr, literals: list[Any]) -> Any:
-    """Return the data that an expression represents, without evaluating it."""
     match node:
         case ast.Subscript(ast.Name("_"), ast.Constant(int(place))):
             return literals[place]
@@ -458,7 +456,6 @@ def _unescaped(found: "re.Match[str]") -> str:
 
 
 def _key(name: Any) -> str:
-    """Return a key of a dict as `json.dumps` would write it."""
     match name:
         case str():
             return name

@@ -377,7 +377,6 @@ class _Unpacked(StreamOver):
 
 
 def _zstd(place: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """Return a factory of decompressors, and the exception that they raise."""
     try:
         module: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError:

@@ -89,7 +89,6 @@ class Transcript:
         return call
 
     def _wait(self, call: Call) -> None:
-        """Add a call. From now on, its id refers to it."""
         self.open[len(self.events)] = call
         self.closed.pop(call.id, None)
         self.events.append(call)

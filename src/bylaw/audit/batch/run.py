@@ -208,7 +208,6 @@ def _begin(job: Job) -> None:
 
 
 def _end_with_driver() -> None:
-    """End this worker as soon as its driver is killed."""
     driver = multiprocessing.parent_process()
     if driver is not None:
         driver.join()

@@ -125,7 +125,6 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
 
 
 def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
-    """Return the end of the line that contains the byte before `at`."""
     stream.seek(at - 1)
     while piece := stream.readline(CHUNK):
         if piece.endswith(b"\n"):

@@ -492,13 +492,11 @@ def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]
 
 
 def _counted(state: State, examiner: Examiner) -> Examiner:
-    """Return the examiner with the counts of all runs."""
     _sum(examiner, (night.counts for night in state.nights))
     return examiner
 
 
 def _report(state: State, examiner: Examiner, request: Request, aside: Sequence[RecordError], out: Path) -> Report:
-    """Write `summary.json` and `policies.json` for all conversations in the tables."""
     examiner = _counted(state, examiner)
     held = [fault for log in state.files.values() for fault in log.faults]
     skipped = [*(RecordError(message, place=place, hint=hint) for message, place, hint in held), *aside]

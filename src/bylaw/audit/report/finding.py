@@ -97,7 +97,6 @@ def flagged(verdict: str) -> bool:
 
 
 def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
-    """Return a sort key: by gravity, with calls based on a user's claim first."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
@@ -147,7 +146,6 @@ def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
 
 
 def _exchange(broken: JsonRecord) -> JsonRecord:
-    """Return the steps of the question and the answer, for a rule about consent."""
     found = [each["why"] for each in broken.get("predicates", ()) if each.get("why")]
     return {name: each[name] for each in found[:1] for name in ("told_at", "answered_at") if name in each}
 

@@ -115,7 +115,6 @@ def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[
 
 
 def _packed(items: list[str]) -> str:
-    """Return a list as compressed JSON in base64, which is safe in HTML."""
     return base64.b64encode(zlib.compress(f"[{','.join(items)}]".encode("ascii"), 6)).decode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""Builds an audit's index in one pass over its files, in a temporary file that is then moved into place.
+"""Builds the index of an audit in one pass over its files. A temporary file is moved into place at the end.
 
 Lists group findings by reason.
 """
@@ -37,7 +37,7 @@ _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?"
 
 
 class Reason(Struct, frozen=True):
-    """A policy, a verdict and the reason for it."""
+    """A policy, its verdict and the reason for it."""
 
     policy: str
     verdict: str
@@ -46,7 +46,7 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The reason's id in page addresses. It is the same in every audit."""
+        """The reason's id in page addresses, which is the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
@@ -75,9 +75,9 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
 
 
 def exchange_of(opened: JsonRecord) -> str:
-    """Return the steps of the question and answer behind an undecided consent; empty for other rules.
+    """Return the steps of the question and answer behind an undecided consent. The text is empty for other rules.
 
-    Calls that share a question and answer have equal steps.
+    Calls that share a question and answer have the same steps.
     """
     why = undecided_consent(opened)
     return f"{why.get('told_at', '')}-{why.get('answered_at', '')}" if why is not None else ""
@@ -102,7 +102,7 @@ def _likeness(words: str) -> str:
 
 
 VERSION = "10"
-"""An index with another version is built again."""
+"""An index with another version is rebuilt."""
 NAME = "console.db"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -128,8 +128,8 @@ CREATE TABLE findings (
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""A `cell` groups findings that differ only in their text. `words` is a finding's text, `talk` a conversation's text.
-`packed` is a conversation from the logs that the audit did not keep.
+"""A `cell` groups findings that differ only in their text. `words` is the text of a finding, and `talk` the text of a
+conversation. `packed` is a conversation that the audit did not keep, read from the logs.
 """
 
 INDICES = """
@@ -145,14 +145,14 @@ UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation 
   WHERE f.conversation = conversations.number AND c.executed IS NOT 0);
 """
 SAID = 4_000
-"""How many characters of one message or result can be searched."""
+"""How many characters of a message or result can be searched."""
 TALK = 60_000
-"""How many characters of one conversation can be searched."""
+"""How many characters of a conversation can be searched."""
 _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "tables/schema.json")
 
 
 def open_index(out: Path) -> Index:
-    """Return the index of the audit in `out`. Build it if the files have changed."""
+    """Return the index of the audit in `out`. Build it again if the files have changed."""
     store, stamp = Store(out), stamp_of(out)
     places = (out, _aside(out))
     for place in places:
@@ -163,7 +163,7 @@ def open_index(out: Path) -> Index:
             place.mkdir(parents=True, exist_ok=True)
             _make(store, place / NAME, stamp)
         except (OSError, sqlite3.OperationalError):
-            # In a read-only folder, use this machine's temporary files.
+            # If the folder is read-only, use this machine's temporary files.
             continue
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
@@ -176,7 +176,7 @@ def _aside(out: Path) -> Path:
 
 
 def stamp_of(out: Path) -> str:
-    """Return sizes and times of an audit's files, which identify the audit."""
+    """Return the sizes and times of an audit's files, which identify the audit."""
     found = ((name, out / name) for name in _SOURCES)
     stats = ((name, path.stat()) for name, path in found if path.is_file())
     return " ".join((VERSION, *(f"{name}:{each.st_size}:{each.st_mtime_ns}" for name, each in stats)))
@@ -252,7 +252,7 @@ class _Builder:
             rules = opened if verdict == "inconclusive" else []
             self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
-            # An undecided call gives one finding, even if several rules are undecided.
+            # An undecided call is one finding, even if several rules are undecided.
             reason = reason_of_open(self._severity(opened[0]["policy"]), opened[0])
             self._add(CALLS, place, call, own, reason, [], opened, exchange_of(opened[0]))
 
@@ -273,7 +273,7 @@ class _Builder:
         rules: Sequence[JsonRecord],
         exchange: str = "",
     ) -> None:
-        """Add a finding. `judged` are policies with a guard, `rules` policies with a rule."""
+        """Add a finding. `judged` are policies with a guard, and `rules` are policies with a rule."""
         self._count += 1
         charges = [(policy["id"], policy[self._store.criterion]) for policy in judged]
         charges += [(rule["policy"], reason.verdict) for rule in rules]
@@ -285,7 +285,7 @@ class _Builder:
         try:
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", row)
         except sqlite3.IntegrityError:
-            # Two lines with the same id are both shown.
+            # If two lines have the same id, show both.
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
         shared = (name, line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
         own = (_words_of_call(line, judged), *(value for rule in rules for value in rule.values()))
@@ -374,6 +374,6 @@ def _packed(line: JsonRecord) -> bytes:
     try:
         data = encode(line)
     except UnicodeEncodeError:
-        # JSON can spell a lone surrogate, but UTF-8 cannot.
+        # JSON can contain a lone surrogate, but UTF-8 cannot.
         data = json.dumps(line, default=str).encode("ascii")
     return zlib.compress(data, 1)

@@ -14,14 +14,14 @@ from msgspec.structs import asdict, replace
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
-"""The state of a finding. `new` or `still` there since an earlier audit, `open` (undecided), `attested` (answered by a
-reviewer), `waived`, `false-alarm`, or `refused` (the tool refused the call).
+"""The state of a finding: `new`; `still` there since an earlier audit; `open`, which means undecided; `attested` by a
+reviewer; `waived`; `false-alarm`; or `refused` by the tool.
 """
 STATES: tuple[State, ...] = get_args(State)
 ROWS = 300
 """The maximum number of reasons on a page."""
 PAGE = 50
-"""The maximum number of findings of one reason on a page."""
+"""The maximum number of findings with the same reason on a page."""
 KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
 _TEMPORARY = """
 CREATE TEMP TABLE standing (finding INTEGER PRIMARY KEY, state TEXT NOT NULL);
@@ -29,8 +29,8 @@ CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings IN
 CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 """
-"""`standing` has findings whose state differs from their cell's default. `found` has the findings of the last search. A
-`tally` counts findings by cell and state, and every number on a page is a sum over a tally.
+"""`standing` holds the findings whose state differs from the default of their cell. `found` holds the findings of the
+last search. A `tally` counts findings by cell and state, and every number on a page is a sum over a tally.
 """
 _STATE = "COALESCE(s.state, c.state)"
 _TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell
@@ -43,12 +43,12 @@ _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""The policies of each finding. An inconclusive policy is left out if other policies found a fault."""
+"""The policies of each finding. Inconclusive policies are left out if another policy found a fault."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """A filter of findings, as in the page's address. An empty field does not filter."""
+    """A filter of findings, as in the address of a page. Empty fields do not filter."""
 
     policy: str = ""
     agent: str = ""
@@ -66,7 +66,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
         return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")
 
     def address(self, path: str = "/findings", **changes: str) -> str:
-        """Return a page's address with the same filters, except for `changes`."""
+        """Return the address of a page with the same filters, except for `changes`."""
         parts = {name: value for name, value in (asdict(self) | changes).items() if value}
         if parts.get("state") == "new":
             del parts["state"]
@@ -74,13 +74,11 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter restricts more than the state."""
+        """Whether the filter restricts anything besides the state."""
         return any((self.policy, self.agent, self.verdict, self.tool, self.q))
 
 
 class ReasonRow(Struct, frozen=True):
-    """A reason with its number of findings."""
-
     key: str
     policy: str
     verdict: str
@@ -91,7 +89,7 @@ class ReasonRow(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """A finding in a list, with the place of its line in the audit's files."""
+    """A finding in a list, and where its line is in the audit's files."""
 
     number: int
     id: str
@@ -109,11 +107,11 @@ class FindingRow(Struct, frozen=True):
     severity: str
     state: State
     exchange: str
-    """For an undecided consent, the steps of the question and the answer; otherwise empty."""
+    """The steps of the question and the answer, for an undecided consent. It is empty for everything else."""
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """A key shared by undecided consents that one customer answer covers."""
+        """A key shared by the undecided consents that one customer answer covers."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
@@ -130,7 +128,7 @@ class ConversationRow(Struct, frozen=True):
 
 
 class Index:
-    """An audit's index. It serves one thread at a time."""
+    """The index of an audit. It serves one thread at a time."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.store = store
@@ -155,7 +153,7 @@ class Index:
             return self._database.execute(query, values).fetchall()
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the state of findings by id. All other findings have the default state of their cell."""
+        """Set the state of findings by id. All others have the default state of their cell."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
@@ -169,7 +167,7 @@ class Index:
         self.rows(f"INSERT INTO temp.{table} {_TALLY} {where} GROUP BY 1, 2")
 
     def _counted(self, wanted: Wanted) -> str:
-        """Return the table of counts to sum: for all findings, or for the search results."""
+        """Return the table of counts to add up, either for all findings or for the search results."""
         pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
         if not pieces:
             return "tally"
@@ -190,15 +188,14 @@ class Index:
         return [ReasonRow(*row) for row in self._sums(columns, wanted, rest, without=("reason",))]
 
     def first(self, wanted: Wanted) -> FindingRow | None:
-        """Return the first finding of the gravest reason."""
         reasons = self.reasons(wanted) if not wanted.reason else ()
         top = replace(wanted, reason=reasons[0].key) if reasons else wanted
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """Return the next wanted finding: of the same reason, then of the next reason, then from the top.
+        """Return the next wanted finding: with the same reason, then with the next reason, then from the top.
 
-        Calls that one customer answer covers count as one finding.
+        Calls that one customer answer covers count as a single finding.
         """
         keys = [each.key for each in self.reasons(wanted)]
         place = keys.index(row.reason) + 1 if row.reason in keys else 0
@@ -212,7 +209,9 @@ class Index:
     def findings(
         self, wanted: Wanted, *, after: int = 0, limit: int = PAGE, beyond: int | None = None
     ) -> list[FindingRow]:
-        """Return wanted findings, gravest first, from the offset `after`, or after the finding numbered `beyond`."""
+        """Return wanted findings, gravest first, from the offset `after`, or after the finding with the number
+        `beyond`.
+        """
         with self._turn:
             table = self._counted(wanted)
             where, values = _where(wanted)
@@ -231,7 +230,7 @@ class Index:
             return [FindingRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
-        """Return the number of wanted findings in each state. The filter's own state is ignored."""
+        """Count the wanted findings in each state. The state in the filter is ignored."""
         found = self._sums("t.state, sum(t.findings)", wanted, "GROUP BY 1", without=("state", "reason"))
         return dict.fromkeys(STATES, 0) | dict(found)
 
@@ -249,11 +248,10 @@ class Index:
         return FindingRow(*rows[0]) if rows else None
 
     def line(self, finding: FindingRow) -> dict[str, Any]:
-        """Return a finding's line in the audit's files."""
+        """Return the line of a finding in the audit's files."""
         return next(self.store.at(finding.file, iter((finding.place,))))
 
     def of_conversation(self, name: str) -> list[FindingRow]:
-        """Return all findings of a conversation, in order."""
         query = f"SELECT {_FINDING} {_FROM} WHERE k.name = ? ORDER BY f.step, f.number LIMIT 2000"
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
@@ -269,12 +267,12 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def whole(self, name: str) -> dict[str, Any] | None:
-        """Return a conversation by name, with events; None if it is unknown or unavailable."""
+        """Return a conversation with its events, by name. Return None if it is unknown or unavailable."""
         row = self.conversation(name)
         return self.events(row) if row is not None else None
 
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
-        """Return a conversation as the audit kept it, or from its log; None if neither is available."""
+        """Return a conversation as the audit kept it, or else from its log. Return None if neither is available."""
         if row.place is not None:
             return next(self.store.at(CONVERSATIONS, iter((row.place,))))
         packed = self.rows("SELECT packed FROM conversations WHERE number = ?", (row.number,))[0][0]
@@ -296,17 +294,16 @@ class Index:
         return [ConversationRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def calls(self, conversation: int) -> list[tuple[int, str, str]]:
-        """Return step, tool and verdict of each judged call of a conversation."""
+        """Return step, tool and verdict of each judged call in a conversation."""
         query = "SELECT step, tool, verdict FROM calls WHERE conversation = ? ORDER BY step LIMIT 10000"
         return self.rows(query, (conversation,))
 
     def totals(self) -> tuple[int, int, int]:
-        """Return the numbers of conversations, judged calls and findings."""
+        """Return the number of conversations, judged calls and findings."""
         query = "SELECT (SELECT count(*) FROM conversations), sum(calls), (SELECT count(*) FROM findings)"
         return self.rows(f"{query} FROM conversations")[0]
 
     def by_policy(self) -> dict[str, dict[str, int]]:
-        """Count each policy's findings by state."""
         return {
             policy: dict.fromkeys(STATES, 0) | counts
             for policy, counts in self._policies("policy", "state", "1").items()
@@ -326,9 +323,7 @@ class Index:
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """Return the number of a policy's findings, how many are waived, and the other policies of the findings that
-        are not waived.
-        """
+        """Return how many findings a policy has, how many are waived, and which other policies the rest have."""
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
             WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
         query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
@@ -339,7 +334,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """Return a filter's values among findings in the wanted state, most frequent first."""
+        """Return the values of a filter among findings in the wanted state, most frequent first."""
         of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
         where, values = _where(Wanted(state=wanted.state))
         query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
@@ -350,12 +345,11 @@ class Index:
 
 
 def clean(text: str) -> str:
-    """Replace lone surrogates, which SQLite cannot store."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _quoted(text: str) -> str:
-    """Return a full-text query; empty without words. The last word matches as a prefix unless it is short."""
+    """Return a full-text query, which is empty without words. The last word matches as a prefix unless it is short."""
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
         return ""
@@ -367,12 +361,12 @@ def _counts_of(table: str) -> str:
 
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """Return a filter's SQL condition on a row of counts with its cell and reason."""
+    """Return a filter as an SQL condition on a row of counts with its cell and reason."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # With a policy in the filter, the verdict in the filter means that policy's verdict.
+        # If the filter has a policy, its verdict means the verdict of that policy.
         charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
         parts.append(f"c.number IN ({charged})")
         values += [clean(wanted.policy), clean(wanted.verdict)]

@@ -192,7 +192,6 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
 
 
 def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
-    """Add a `function_call`, unless it repeats one of the `tool_calls`."""
     if not call.name:
         if call.arguments:
             raise Malformed("a function call has no name")

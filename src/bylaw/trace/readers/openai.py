@@ -236,13 +236,11 @@ def _content(content: Any, given: Fields, role: str | None) -> Any:
 
 
 def _same(words: str, parts: Iterable[Any]) -> bool:
-    """Whether parts and text have the same words, ignoring white space."""
     told = "".join(text for part in parts if (text := words_in(part)))
     return "".join(words.split()) in ("", "".join(told.split()))
 
 
 def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
-    """Move calls that are stored with their results into the message, and return the results."""
     listed = _listed(first(given, ("toolInvocations", "tool_invocations")) or [])
     if any(not isinstance(each, dict) for each in listed):
         raise Malformed("a tool invocation is not an object")
@@ -385,7 +383,6 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
 
 
 def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
-    """Return the calls of a message. The provider's list may repeat them."""
     calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
     told = {text_id(call.id) for call in calls}
     return calls + [call for call in extra.tool_calls or () if not calls or text_id(call.id) not in told]

@@ -194,7 +194,6 @@ def _read_span(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation 
 
 
 def _outline(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> dict[str, Any]:
-    """Return when a span began, and which conversation and agent it belongs to."""
     return {
         "start": _moment(known.span.start_time_unix_nano),
         "session": _inherited(known, all_spans, _SESSION),
@@ -340,7 +339,6 @@ def _moment(nanoseconds: str | int) -> float:
 
 
 def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
-    """Return the first of these attributes that the span, or a span around it, has."""
     for each in _lineage(known, all_spans):
         for name in names:
             if value := each.attributes.get(name):
@@ -349,7 +347,6 @@ def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[s
 
 
 def _agent(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> str:
-    """Return the nearest agent around a span."""
     for each in _lineage(known, all_spans):
         has = each.attributes
         if name := has.get("gen_ai.agent.name") or has.get("agent.name"):

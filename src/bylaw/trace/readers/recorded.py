@@ -56,7 +56,6 @@ def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[Chat
 
 
 def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> list[ChatMessage]:
-    """Return the messages. If they have no calls, add those recorded next to them."""
     calls = {name: value[name] for name in _CALLING if value.get(name)}
     if not calls or any(message.tool_calls or spread(message) != [message] for message in messages):
         return messages

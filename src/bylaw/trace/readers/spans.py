@@ -176,7 +176,6 @@ def _said(generation: Generation) -> list[MessageMark]:
 
 
 def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
-    """Return marks of messages that include call ids."""
     found: list[MessageMark] = []
     for message in messages:
         calls = message.tool_calls
@@ -299,7 +298,6 @@ class Dialogue(Struct):
             self._place(run)
 
     def _place(self, run: ToolRun) -> None:
-        """Join a tool run to its call. If the model's output was not captured, add the call too."""
         label = next((thread.label for thread in self.threads if thread.agent == run.agent), "")
         step = self._call_of(run)
         if step is None:

@@ -225,7 +225,6 @@ Piece = tuple[Info, Record | RecordError]
 
 
 def _pieces(source: Source, layout: Layout) -> Iterator[Piece]:
-    """Yield the simulations, each with the common fields of its file."""
     if layout == "document":
         yield from _pieces_of(source, *source.document())
         return
@@ -267,7 +266,6 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
 
 
 def _info_beside(source: Source) -> Info:
-    """Read the common fields from the `results.json` of a folder of simulations."""
     if not isinstance(source.path, Path):
         return Info()
     beside = source.path.parent.parent / "results.json"

@@ -51,7 +51,6 @@ class _Export(Struct):
         return attempt(what, partial(make, row, self), partial(self.outline, row))
 
     def outline(self, row: Row) -> dict[str, Any]:
-        """Return when a row began, and which conversation and agent it belongs to."""
         return {
             "start": _time(row),
             "session": _session(row, self),
@@ -60,7 +59,6 @@ class _Export(Struct):
         }
 
     def around(self, row: Row) -> Iterator[Row]:
-        """Yield a row and the rows around it, from the inside out."""
         return lineage(row, lambda each: str(each.get("id")), lambda each: self.rows.get(str(first(each, _PARENT))))
 
 
@@ -91,7 +89,6 @@ def _gather_observations(given: Row, export: _Export) -> None:
 
 
 def _observations_in(value: Row, context: Row) -> Iterator[tuple[str, Row]]:
-    """Yield the observations and traces in a record, at any depth."""
     for name in _OBSERVATIONS:
         inner = {"traceId": value.get("id")} if name == "observations" else {}
         for each in _listed(value, name):
@@ -224,7 +221,6 @@ def _session(row: Row, export: _Export) -> str:
 
 
 def _agent(row: Row, export: _Export) -> str:
-    """Return the nearest agent around a row, or an empty string."""
     for each in export.around(row):
         if str(each.get("type", "")).upper() == "AGENT":
             return str(each.get("name") or "")
