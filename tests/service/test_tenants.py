@@ -21,7 +21,7 @@ from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
-from bylaw.service.fairness import LARGE, Scheduler
+from bylaw.service.fairness import LARGE, SLOW, SPARE, Scheduler
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
 from bylaw.shield import Shield
@@ -175,6 +175,48 @@ async def _large_work() -> None:
     assert all(each.startswith("bylaw-beside") for each in await asyncio.gather(*working))
     assert order.index("bob") <= 2, "ann's other requests wait for bob's"
     assert (await scheduler.run("ann", lambda: threading.current_thread().name)).startswith("bylaw-beside"), "slow"
+
+
+def test_the_work_of_a_tenant_leaves_the_loop_if_much_of_it_is_slow() -> None:
+    async def go() -> None:
+        scheduler, loop = Scheduler(), threading.current_thread().name
+
+        def work(seconds: float) -> str:
+            begin = time.thread_time()
+            while time.thread_time() - begin <= seconds:
+                pass
+            return threading.current_thread().name
+
+        async def thread_of(seconds: float) -> str:
+            return await scheduler.request("ann", 1, lambda: scheduler.run("ann", lambda: work(seconds)))
+
+        assert [await thread_of(each) for each in (SLOW, 0, 2 * SPARE)] == [loop] * 3
+        assert await thread_of(0) != loop
+
+    asyncio.run(go())
+
+
+def test_small_work_that_waited_for_large_work_returns_to_the_loop() -> None:
+    async def go() -> None:
+        scheduler, begun = Scheduler(), threading.Event()
+
+        async def small() -> str:
+            return await scheduler.run("ann", lambda: threading.current_thread().name)
+
+        def large() -> str:
+            begun.wait()
+            return threading.current_thread().name
+
+        first = asyncio.create_task(scheduler.request("ann", LARGE, lambda: scheduler.run("ann", large)))
+        await asyncio.sleep(0)
+        waiting = [asyncio.create_task(scheduler.request("ann", 1, small)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        assert not any(each.done() for each in waiting)
+        begun.set()
+        assert (await first).startswith("bylaw-beside")
+        assert {await each for each in waiting} == {threading.current_thread().name}
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize(

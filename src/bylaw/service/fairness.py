@@ -15,10 +15,14 @@ from bylaw.text.cost import Cost, counting, current
 LARGE = 16 * 1024
 """If a request has at least this many bytes, the work of its tenant moves to the separate thread."""
 SLOW = 0.01
-"""The CPU seconds after which the work of a tenant moves to the separate thread."""
+"""The CPU seconds after which work counts as slow."""
+SPARE = 0.05
+"""The CPU seconds of slow work that a tenant may do before its work moves to the separate thread. Any work can be slow
+once, for example if the interpreter collects garbage during it.
+"""
 SHARE = 20
-"""The time for which a tenant's work remains in the thread, as a multiple of the duration of the slow work. Slow work
-therefore takes at most a twentieth of the loop's time.
+"""The time that makes up for slow work, as a multiple of its duration. Slow work therefore takes at most a twentieth of
+the loop's time.
 """
 ACTIVE = 1.0
 """The number of seconds for which a tenant counts as active after its last request."""
@@ -53,7 +57,8 @@ class Scheduler:
         self.is_working = False
         """Whether the loop is doing a tenant's work."""
         self._large: Counter[str] = Counter()
-        self._slow_until: dict[str, float] = {}
+        self._paid_at: dict[str, float] = {}
+        """The time at which each tenant has made up for its slow work."""
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
         """The time of each tenant's last request. The most recent is last."""
@@ -73,7 +78,7 @@ class Scheduler:
             await self._wait(tenant)
         is_large = size >= LARGE
         self._large[tenant] += is_large
-        if not is_large:
+        if not self._moves(tenant):
             self._busy_until = time.monotonic() + LINGER
         try:
             with counting(Cost()):
@@ -85,28 +90,43 @@ class Scheduler:
     async def run(self, tenant: str, work: Callable[[], Found], *, is_large: bool = False) -> Found:
         """Run a tenant's work in the loop or in the thread."""
         cost = current()
-        is_large = is_large or (cost is not None and cost.is_large) or bool(self._large[tenant])
-        if not is_large and self._slow_until.get(tenant, 0.0) <= time.monotonic():
-            begin = time.thread_time()
-            self.is_working = True
+        is_large = is_large or (cost is not None and cost.is_large)
+        if is_large or self._moves(tenant):
+            async with self._turns[tenant]:
+                # The large or slow work for which this work waited may have ended.
+                if is_large or self._moves(tenant):
+                    return await self._run_beside(tenant, work)
+        return self._run_here(tenant, work)
+
+    async def _run_beside(self, tenant: str, work: Callable[[], Found]) -> Found:
+        if (rest := self._rests_until.get(tenant, 0.0) - time.monotonic()) > 0 and self._has_others(tenant):
+            await asyncio.sleep(rest)
+        async with self._is_free:
+            piece, context = _Piece(self), copy_context()
             try:
-                return work()
+                return await asyncio.get_running_loop().run_in_executor(
+                    self._beside, lambda: context.run(piece.do, work)
+                )
             finally:
-                self.is_working = False
-                self._busy_until = time.monotonic() + LINGER
-                self._note(tenant, time.thread_time() - begin)
-        async with self._turns[tenant]:
-            if (rest := self._rests_until.get(tenant, 0.0) - time.monotonic()) > 0 and self._has_others(tenant):
-                await asyncio.sleep(rest)
-            async with self._is_free:
-                piece, context = _Piece(self), copy_context()
-                try:
-                    return await asyncio.get_running_loop().run_in_executor(
-                        self._beside, lambda: context.run(piece.do, work)
-                    )
-                finally:
-                    self._note(tenant, piece.worked)
-                    self._rests_until[tenant] = time.monotonic() + REST * piece.took
+                if piece.worked > SLOW:
+                    self._paid_at[tenant] = time.monotonic() + SHARE * (SPARE + piece.worked)
+                self._rests_until[tenant] = time.monotonic() + REST * piece.took
+
+    def _run_here(self, tenant: str, work: Callable[[], Found]) -> Found:
+        begin = time.thread_time()
+        self.is_working = True
+        try:
+            return work()
+        finally:
+            self.is_working = False
+            now, took = time.monotonic(), time.thread_time() - begin
+            self._busy_until = now + LINGER
+            if took > SLOW:
+                self._paid_at[tenant] = max(now, self._paid_at.get(tenant, now)) + SHARE * took
+
+    def _moves(self, tenant: str) -> bool:
+        """Whether the work of a tenant moves to the thread."""
+        return bool(self._large[tenant]) or self._paid_at.get(tenant, 0.0) > time.monotonic() + SHARE * SPARE
 
     def _may_enter(self, tenant: str) -> bool:
         return self._answering[tenant] < self._together or not self._has_others(tenant)
@@ -136,10 +156,6 @@ class Scheduler:
     def _has_others(self, tenant: str) -> bool:
         latest = next((each for each in reversed(self._asked) if each != tenant), None)
         return latest is not None and time.monotonic() - self._asked[latest] < ACTIVE
-
-    def _note(self, tenant: str, seconds: float) -> None:
-        if seconds > SLOW:
-            self._slow_until[tenant] = time.monotonic() + SHARE * seconds
 
     @property
     def busy_for(self) -> float:
