@@ -1,11 +1,11 @@
 """Tracks the approvals requested in one conversation and applies the reviewers' answers to later decisions.
 
-An approval covers one exact call with the facts at the time of the approval. An approval can be used once and never
-lifts a denial. A rejection covers every spelling of the call that a tool may treat as the same. The rejection lasts as
-long as the policies object for the same reasons on the same facts.
+An approval covers one exact call with the facts at the time of the approval. It can be used once and never lifts a
+denial. A rejection covers every spelling of the call that a tool may treat as the same. It lasts as long as the
+policies object for the same reasons on the same facts.
 
-A caller that keeps the history itself opens a new conversation with every request. The approvals of such a caller are
-found again by call, facts and principal, if the new history continues the earlier one.
+A caller that keeps the history itself opens a new conversation with every request. Its approvals are found again by
+call, facts and principal, if the new history continues the earlier one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call
 
 AGAIN = 1000
-"""The number of approvals of one call that may be requested on the same facts."""
+"""The maximum number of approvals that may be requested for one call on the same facts."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
 """Why an approval expired: nobody answered in time, nobody used it in time, its facts changed, the conversation passed
 to another principal, or the call ran on another approval.
@@ -39,7 +39,7 @@ class ApprovalRuling(Struct, frozen=True):
 
     grounds: Sequence[Ground]
     approval: str = ""
-    """The id of the approval that the call waits for, or of the approval that lets the call run."""
+    """The id of the approval that the call waits for, or of the one that lets it run."""
     changes: Sequence[Change] = ()
 
 
@@ -47,16 +47,16 @@ class Approvals:
     """The approvals requested in one conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
-        """Apply recorded changes; the first `before` changes belong to requests made before a handover."""
+        """Apply recorded changes. The first `before` changes belong to requests made before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._former: dict[str, Change] = {}
-        """Requests made for a previous principal. Approving one of these has no effect."""
+        """Requests made for a previous principal. Approving them has no effect."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """Maps an approval's id to its conversation, if another conversation requested the approval."""
+        """Maps an approval's id to the conversation that requested it, if that is another conversation."""
         self._beside: list[Change] = []
-        """Approved requests from other conversations of the same principal. They may belong to this conversation."""
+        """Approved requests from the same principal's other conversations. They may belong to this conversation."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
@@ -96,7 +96,7 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Find earlier requests for the same call under the same pack and principal; return the name of the next
+        """Find earlier requests for the same call under the same pack and principal. Return the name of the next
         request.
 
         An approval is used only if `is_ours` says that this conversation requested it. A rejection counts from any
@@ -190,7 +190,6 @@ class Approvals:
         *,
         ran_out: bool,
     ) -> ApprovalRuling:
-        """If there is an earlier request for the same call on the same facts, apply the answer to it."""
         if found is None or found.facts != facts:
             return ruling
         last = self._last[found.approval]
@@ -208,12 +207,10 @@ class Approvals:
         return ruling
 
     def _ended_with(self, used: Change) -> list[Change]:
-        """End the other approvals of a call that runs on the approval `used`."""
         others = [each.approval for each in self._beside if each.call == used.call and each.approval != used.approval]
         return [Change(each, "expired", SPENT, "the call was made under another approval") for each in others]
 
     def is_rejected(self, made: Call) -> bool:
-        """Whether a reviewer has rejected the call in any spelling."""
         asked = (each for each in self._requests.values() if self._last[each.approval].status == "rejected")
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
@@ -247,7 +244,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether nothing but questions stops a call, and a reviewer must answer at least one of these questions."""
+    """Whether only questions stop a call, and a reviewer must answer at least one of them."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 
@@ -258,7 +255,6 @@ def _is_for_person(ground: Ground) -> bool:
 
 
 def _is_for_user(ground: Ground) -> bool:
-    """Whether only the user's confirmation of the call is missing."""
     return ground.puts_card and ground.answer == "ask" and not _is_for_person(ground)
 
 
@@ -274,12 +270,11 @@ def lift(ground: Ground, by: str) -> Ground:
 
 
 def rests_on(ground: Ground, by: str) -> bool:
-    """Whether a ground was lifted by the approval of `by`."""
     return lifted_by(ground) == by
 
 
 def lifted_by(ground: Ground) -> str:
-    """Return the reviewer who approved a ground; empty if no reviewer approved it."""
+    """Return the reviewer who approved a ground, or an empty string if nobody did."""
     if ground.answer != "allow":
         return ""
     said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))
@@ -290,7 +285,6 @@ _APPROVED, _OVERRIDE = "approved by ", "override by "
 
 
 def question(grounds: Iterable[Ground]) -> str:
-    """Return the question for the reviewer."""
     asking = [ground for ground in grounds if _is_for_person(ground)]
     texts = [each.text for ground in asking for each in ground.questions if each.whom == "person"]
     texts += [ground.because for ground in asking if not ground.questions]
@@ -300,8 +294,8 @@ def question(grounds: Iterable[Ground]) -> str:
 def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
     """Return the facts that a decision depends on: every fact read with its value, and every undecided ground.
 
-    The user's pending confirmation is left out, so that an approval counts regardless of whether the user answers
-    before or after the reviewer. If a reviewer may stand in for the user, the pending confirmation is included.
+    The user's pending confirmation is left out, so that an approval counts whether the user answers before or after the
+    reviewer. If a reviewer may stand in for the user, it is included.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(
@@ -313,5 +307,5 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
 
 
 def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts that a decision depends on, but without stops, doubts and limits, which are temporary."""
+    """Return the facts that a decision depends on, without stops, doubts and limits, which are temporary."""
     return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

@@ -21,11 +21,11 @@ from bylaw.shield.limiting import recorded_ground
 from bylaw.trace.event import Approved, Call, Trajectory
 
 Place = tuple[str, int, int]
-"""The file of a conversation, its position there, and the step of a call."""
+"""The file of a conversation, its position in the file, and the step of a call."""
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """One version's decision before the call and its verdict after the call. Both are None if no policy binds the
+    """One version's decision before the call and its verdict after the call. Both are None if no policy applies to the
     call.
     """
 
@@ -37,14 +37,12 @@ class PolicyAnswer(Struct, frozen=True):
 
 
 class CallOutcome(Struct, frozen=True):
-    """The overall outcome of a call under one version."""
-
     decision: Answer
     runs: bool
 
 
 class Changed(Struct, frozen=True):
-    """The answers of both versions of a policy on one call, if they differ."""
+    """Both versions' answers of a policy on one call, if they differ."""
 
     policy: str
     conversation: str
@@ -62,33 +60,30 @@ class Changed(Struct, frozen=True):
 
 
 class Backtest(Struct, frozen=True):
-    """A comparison of two pack versions on the same conversations."""
-
     old: str
     new: str
     conversations: int
     calls: int
-    """Calls decided by either version."""
+    """The number of calls that either version decided."""
     changed_calls: int
-    """Calls whose overall decision differs."""
+    """The number of calls whose overall decision differs."""
     now_stopped: int
-    """Calls that the old version allows and the new version stops."""
+    """The number of calls that the old version allows and the new version stops."""
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """Calls under a limit that have no time, so that the limit cannot be checked."""
+    """The number of calls under a limit that have no time, so that the limit cannot be checked."""
 
 
 class Replayed(Struct):
-    """The result of one version for a recorded call. If there is no verdict, only a limit binds the call."""
+    """The result of one version for a recorded call. If there is no verdict, only a limit applies to the call."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
-    """The audit verdict in hindsight."""
 
     @property
     def whole(self) -> CallOutcome:
-        """The overall outcome. A call that no policy binds counts as having run."""
+        """The overall outcome. A call to which no policy applies counts as having run."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
@@ -122,13 +117,10 @@ def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, 
 
 
 def _lifted(ground: Ground, approved: Approved | None) -> Ground:
-    """Return the ground as it is after the recorded approval of this call."""
     return ground if approved is None or ground.policy not in approved.policies else lift(ground, approved.by)
 
 
 class _Version:
-    """One version of the pack and its results for all conversations."""
-
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
         self.name = f"{pack.name} {pack.version}"
@@ -136,17 +128,15 @@ class _Version:
         self._limited: list[LimitedCall] = []
 
     def replay(self, trajectory: Trajectory) -> tuple[dict[int, Replayed], set[int]]:
-        """Return the results for a conversation's calls, and the steps of the calls that count towards a limit."""
         limited = list(limited_calls(self.pack, trajectory, None, attempted=True))
         self._limited += limited
         return replay(self.pack, self._postures, trajectory), {call.step for call in limited}
 
     def untimed(self) -> set[Place]:
-        """Return the calls under limits that have no time."""
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """Return the calls that a limit stops. The flag is False if the person of the call is unknown."""
+        """Yield the calls that a limit stops. The flag is False if it is unknown which person a call counts against."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
@@ -189,7 +179,6 @@ def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backte
 def _compare(
     trajectory: Trajectory, step: int, tool: str, both: Sequence[Replayed], counts: Counter[str]
 ) -> Iterator[Changed]:
-    """Return the policies whose decision or verdict on a call differs between the two versions."""
     old, new = both
     before, after = old.whole, new.whole
     counts["calls"] += 1

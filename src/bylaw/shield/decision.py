@@ -17,16 +17,17 @@ GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
 """Answers by severity, the most severe first. The overall answer is the most severe one that any policy gives."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
-"""Postures, strictest first."""
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call has already run since the user's last message: empty means no; otherwise `done` or
+"""Whether the same call has already run since the user's last message. Empty means no; otherwise `done` or
 `perhaps`.
 """
 
 Whom = Literal["user", "person"]
-"""Who can answer: the user, through the agent, or a reviewer (`person`) responsible for the policy or host."""
+"""Who can answer: the user, through the agent, or a reviewer (`person`) who is responsible for the policy or
+the host.
+"""
 
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
@@ -37,7 +38,6 @@ class LookUp(Struct, frozen=True):
     tool: str
     arguments: dict[str, Any]
     facts: tuple[str, ...]
-    """The facts that the look-up would show."""
 
 
 class Question(Struct, frozen=True):
@@ -53,9 +53,9 @@ class Ground(Struct, frozen=True):
 
     policy: str
     kind: GroundKind
-    """The source of the objection. `call`: the call could not be judged. `action`: the call performs no declared
-    action. `person`: a reviewer rejected the call. `stop`: a stop covers the call. `unguarded`: no policy binds this
-    write. `doubt`: the host objects to the tool.
+    """What the objection comes from. `call`: the call could not be judged. `action`: the call performs no declared
+    action. `person`: a reviewer rejected the call. `stop`: a stop covers the call. `unguarded`: no policy applies to
+    this write. `doubt`: the host objects to the tool.
     """
     answer: Answer
     posture: Posture
@@ -70,15 +70,15 @@ class Ground(Struct, frozen=True):
     retries: tuple[LookUp, ...] = ()
     """Look-ups that failed, and that may be tried again if nobody can be asked."""
     failed: bool = False
-    """Whether the guard failed. If it did, `because` contains the failing line, for the author of the guard."""
+    """Whether the guard failed. If so, `because` contains the failing line, for the author of the guard."""
     for_agent: str = ""
     """The missing consent or the stop, in words for the agent."""
     stands_in: bool = False
-    """Whether a reviewer is asked instead of the user, because the host does not report user messages. The reviewer's
+    """Whether a reviewer is asked instead of the user because the host does not report user messages. The reviewer's
     approval is recorded as an override.
     """
     is_unheard: bool = False
-    """Whether the ground asks the user even though the host would not report the user's answer."""
+    """Whether the ground asks the user although the host would not report the answer."""
     puts_card: bool = False
     """Whether the user's answer to a card would settle the ground."""
 
@@ -105,35 +105,32 @@ class Text:
 
 
 class PerformedAction(Struct, frozen=True):
-    """An action that a call performs, with the values for the action."""
+    """An action that a call performs, with its arguments."""
 
     name: str
     arguments: dict[str, Any]
 
 
 class Decision(Struct, frozen=True):
-    """The decision on one call."""
-
     id: str
     tool: str
     arguments: dict[str, Any]
     answer: Answer
     """The answer before the posture is applied."""
     allowed: bool
-    """Whether the call may run."""
     enforced: Posture
     """The posture behind `allowed`: the strictest posture among objecting grounds, or `enforce` if there are no
     objections.
     """
     grounds: tuple[Ground, ...] = ()
-    """The grounds of every policy that binds the call, with the objections first."""
+    """The grounds of every policy that applies to the call, with the objections first."""
     unguarded: bool = False
-    """Whether the call is a write that no policy binds."""
+    """Whether the call is a write to which no policy applies."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
     """The message for the reviewer. It is a `Text`, or a string if the decision was read from a log."""
     approval: str = ""
-    """The id of the approval that the call waits for, or of the approval that lets the call run."""
+    """The id of the approval that the call waits for, or of the one that lets it run."""
     seconds: float = 0.0
     """The time that the decision took, in seconds."""
     model_queries: int = 0
@@ -143,23 +140,23 @@ class Decision(Struct, frozen=True):
     interval: tuple[float, float] | None = None
     """The range of the margin over all possible values of unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """A model's answers to predicates since the previous decision, each with the quoted words."""
+    """The model's answers to predicates since the previous decision, each with the quoted words."""
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups made by the shield. The grounds use the results of these look-ups, except with `resolve: show`: then the
-    agent sees the results and makes the call again.
+    """Look-ups made by the shield. The grounds use their results, except with `resolve: show`: then the agent sees the
+    results and makes the call again.
     """
     evidence: tuple[Ground, ...] = ()
     """Each policy's answer based only on what the agent had seen. Set if `grounds` use further facts."""
     is_over: bool = False
-    """For a repeated request: whether the allowed call has returned a result in the meantime. If it has, a write is not
+    """For a repeated request: whether the allowed call has returned a result in the meantime. If so, a write is not
     allowed again.
     """
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set if this decision repeats an earlier one: the call was interrupted, or it is being resumed."""
+    """Set if this decision repeats an earlier one, because the call was interrupted or is being resumed."""
     call: str = ""
     """The id of the interrupted or resumed call."""
     card: Card | None = None
-    """The card to show to the user. If the user confirms the card, the same call is allowed. Either the agent sends the
+    """The card to show to the user. If the user confirms it, the same call is allowed. Either the agent sends the
     card's text, or the host displays it and reports the answer with `confirm`.
     """
     request: str = ""
@@ -169,14 +166,14 @@ class Decision(Struct, frozen=True):
     actions: tuple[PerformedAction, ...] = ()
     """The actions that a call of a generic tool performs."""
     granted: tuple[Granted, ...] = ()
-    """The actions that a model found the request to allow since the previous decision, as ranges of the user's
-    words.
+    """Actions that, according to a model, the request allows. Contains those found since the previous decision, as
+    ranges of the user's words.
     """
 
     @property
     def is_put(self) -> bool:
-        """Whether the call is stopped until somebody answers: the user answers a card, or a reviewer answers a request
-        for approval.
+        """Whether the call is stopped until somebody answers: the user on a card, or a reviewer on a request for
+        approval.
         """
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
@@ -222,7 +219,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def retries(self) -> tuple[LookUp, ...]:
-        """The failed look-ups that may be tried again, each once."""
+        """The failed look-ups that may be tried again, without duplicates."""
         return tuple(
             {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
         )
@@ -237,7 +234,7 @@ class Decision(Struct, frozen=True):
 
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """The most severe answer among the grounds of each posture."""
+    """Return the most severe answer among the grounds of each posture."""
     found: dict[Posture, Answer] = {}
     for ground in grounds:
         posture, answer = ground.posture, ground.answer

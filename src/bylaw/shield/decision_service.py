@@ -72,32 +72,31 @@ class WantedDecisions(Struct, frozen=True):
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
-    """Mutations before the calls."""
+    """Mutations to apply before the calls are decided."""
     named: Named | None = None
     """The request's idempotency key."""
     again: Interruption | Resumption | None = None
     """Set to request the earlier decision on an interrupted or resumed call."""
     by: str = ""
-    """The calling agent, if it did not begin the conversation."""
+    """The calling agent, if another agent began the conversation."""
     context: Mapping[str, Any] | None = None
-    """The host's context; None if the context has not changed."""
+    """The host's context, or None if it has not changed."""
     is_turn: bool = False
     """Whether the calls form one turn. The decision on each call then takes the other calls into account."""
     places: Sequence[int] | None = None
-    """The positions of the calls to decide; None means all calls."""
+    """The positions of the calls to decide. None means all calls."""
 
 
 class DecisionService:
     """The state of one live conversation, and the decisions in it. Only one thread may use it at a time."""
 
     live: Conversation | None = None
-    """The open conversation; None until it is started or read from the log."""
+    """The open conversation, or None until it is started or read from the log."""
     is_told_whole = False
-    """Whether the caller keeps the history and sends the whole history with each request. Each request is then a new
+    """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
     conversation.
     """
     open_turn: Mutation | None = None
-    """The mutation that started the agent's current turn."""
     _answers = _granted = 0
     """The number of model answers that earlier decisions have already reported."""
     _recalled: Recalled | None = None
@@ -117,11 +116,10 @@ class DecisionService:
         self.channel = Channel()
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
-        """Mutations since the last log entry."""
         self._before_unwritten = 0
         """The number of logged events before the unwritten mutations."""
         self._marks: dict[int, Decision] = {}
-        """Decisions made here that used more facts than the agent had seen, by step."""
+        """Decisions, by step, that were made here and used more facts than the agent had seen."""
         self._approvals = Approvals()
 
     @property
@@ -157,12 +155,12 @@ class DecisionService:
 
     @property
     def vouched(self) -> Mapping[str, Any]:
-        """The values vouched for by the host."""
+        """The values that the host vouches for."""
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:
-        """Start the conversation without reading the log, if the log is unlikely to contain the conversation. Return
-        whether this was done.
+        """Start the conversation without reading the log, if the log is unlikely to contain it. Return whether this was
+        done.
         """
         if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
             return False
@@ -174,7 +172,7 @@ class DecisionService:
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read new entries that other writers have written.
+        """Open the conversation and read entries that other writers have added.
 
         Unless `settled` is set, these entries may not be on disk until `journal.settle` returns.
         """
@@ -224,9 +222,9 @@ class DecisionService:
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """Adjust a request to entries that others wrote after the first `known` events.
+        """Adapt a request to entries that others wrote after the first `known` events.
 
-        An event that is reported by the request and by others counts once. If `known` is 0, the caller cannot have
+        An event that is reported both by the request and by others counts once. If `known` is 0, the caller cannot have
         relied on any entry.
         """
         if not wanted.first or not known or self.state.events <= known:
@@ -234,7 +232,7 @@ class DecisionService:
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has unread entries, so that a rejected request may now succeed. If it has, read everything
+        """Whether the log has unread entries, so that a rejected request may now succeed. If so, this reads everything
         again.
         """
         if not self.journal.read(after=self.state.length, settled=False):
@@ -298,10 +296,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Apply entries that other writers have written. Return False if everything must be read again."""
+        """Apply entries that other writers have added. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Entries that other writers have written come before unwritten mutations.
+            # Entries from other writers come before unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -389,12 +387,12 @@ class DecisionService:
             del self.unwritten[: attempt.mutations]
             self._before_unwritten = self.state.events
         if not self.unwritten:
-            # Everything is written, so the shield no longer needs to remember the session.
+            # Everything is written, so the shield no longer needs to keep the session.
             self._shield.unwritten.pop(id(self), None)
         return True
 
     def _decided_before(self, wanted: Interruption | Resumption, by: str) -> Decision | None:
-        """Return the earlier decision on an interrupted or resumed call; None if the call must be decided again."""
+        """Return the earlier decision on an interrupted or resumed call, or None if the call must be decided again."""
         if isinstance(wanted, Interruption):
             return replace(wanted.decision, repeats="interrupted", call=wanted.id)
         before = self.state.interrupted.get(wanted.id)
@@ -404,7 +402,6 @@ class DecisionService:
         return replace(before, repeats="resumed")
 
     def _still_stands(self, decision: Decision, step: int, by: str) -> bool:
-        """Whether an allowed call without a result may still run."""
         call, now = self.open().events[step], self._shield.clock()
         agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
         tools = (decision.tool, *(each.name for each in decision.actions))
@@ -416,7 +413,7 @@ class DecisionService:
         return still_allowed(self.open(), self.postures, step, now, self.lacks, is_rejected, is_approved=is_approved)
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
-        """Return the earlier answers to a repeated request that are still valid; None for a new request."""
+        """Return the earlier answers to a repeated request that are still valid, or None for a new request."""
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
@@ -441,13 +438,12 @@ class DecisionService:
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
     def _decide(self, attempt: Attempt, wanted: WantedDecisions, place: int) -> None:
-        """Decide one call and add the entries to write."""
         self._recalled, started = None, clocks.perf_counter()
         judgement = wanted.asked[place].judge(attempt.conversation)
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
-            # The user confirmed this card, which was shown by an earlier request with the same history.
+            # The user confirmed this card, which an earlier request with the same history showed.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
             decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
@@ -536,8 +532,8 @@ class DecisionService:
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return the objections that do not come from policies: the host's doubts, stops, and other calls in the
-        turn.
+        """Return objections that come from outside the policies: the host's doubts, stops, and other calls in
+        the turn.
         """
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
@@ -581,7 +577,7 @@ class DecisionService:
         return grounds
 
     def _latest_uses(self, attempt: Attempt) -> LatestUses | None:
-        """Return a function that finds earlier uses of the pack's limits; None if uses are not counted."""
+        """Return a function that finds earlier uses of the pack's limits, or None if uses are not counted."""
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
@@ -594,7 +590,6 @@ class DecisionService:
     def _rule(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
     ) -> ApprovalRuling:
-        """Apply the reviewers' answers on the call to the grounds."""
         log = self.journal.log
         if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
             # No later call could find this approval, so it is not requested.
@@ -625,8 +620,7 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """Return the card if the call needs only the user's confirmation, or nothing but the user's confirmation and an
-        approval.
+        """Return the card if nothing is missing except the user's confirmation, and possibly an approval.
 
         Look-ups and other questions come before the card. A call that cannot be allowed gets no card.
         """
@@ -666,7 +660,6 @@ class DecisionService:
         return self._recalled.card or card
 
     def _with_model_answers(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
-        """Add the model's answers since the previous decision."""
         session = conversation.session
         if len(session.answered) > self._answers:
             answered = (*session.answered,)[self._answers :]
@@ -698,8 +691,8 @@ def _decision(
 ) -> Decision:
     """Build the decision on a judged call.
 
-    `shown` are results for the agent. `earlier` specifies whether the same call ran before. `failures` is the number of
-    unclear answers to the call's card.
+    `shown` contains results for the agent. `earlier` specifies whether the same call ran before. `failures` is the
+    number of unclear answers to the call's card.
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
@@ -735,5 +728,4 @@ def performed_actions(judgement: Judgement) -> tuple[PerformedAction, ...]:
 
 
 def _comes_first(ground: Ground) -> bool:
-    """Whether a ground must be settled before the user is asked."""
     return not ground.puts_card and (ground.answer != "ask" or any(each.whom == "user" for each in ground.questions))

@@ -20,7 +20,6 @@ SHOW = (
     "Show the user the text below, word for word, as your whole next message, and wait for the answer. "
     "If the user says yes, make this call again with the same arguments. Otherwise do not make it."
 )
-"""Introduces the card at the end of the message."""
 ENOUGH = 2
 """After this many unclear answers to a card, the agent is told to stop asking."""
 _PERSON = "A reviewer must decide the rest. Do not try again before then."
@@ -97,10 +96,10 @@ def feedback(
     earlier: Earlier = "",
     failures: int = 0,
 ) -> str:
-    """Return the message for the agent; empty if there are no objections.
+    """Return the message for the agent. Empty if there are no objections.
 
-    `card` is the text to show to the user. `shown` are look-ups made for the agent. `earlier` specifies whether the
-    same call ran before. `failures` is the number of unclear answers to the card.
+    `card` is the text to show to the user. `shown` contains look-ups made for the agent. `earlier` specifies whether
+    the same call ran before. `failures` is the number of unclear answers to the card.
     """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -169,7 +168,6 @@ def _once(texts: Iterable[str], between: str) -> str:
 
 
 def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
-    """Describe the objection of a policy for the agent."""
     rule, because = _rule(pack, ground), ground.because
     match ground.kind:
         case "call":
@@ -188,7 +186,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Hide from the agent the guard's line and the advice for the guard's author.
+        # Hide the guard's line, and the advice for its author, from the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = (
@@ -213,8 +211,7 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """Return, in document order, the sentences that are most similar to the reason. As many sentences are returned as
-    fit.
+    """Return the sentences most similar to the reason, as many as fit, in document order.
 
     The first sentence alone may be misleading without its exceptions.
     """
@@ -234,7 +231,7 @@ def _words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _one_line(text: str) -> str:
-    """Return a passage on one line. Cached, because the same few passages are quoted often."""
+    """Return a passage on one line. Cached because the same few passages are quoted often."""
     return " ".join(text.split())
 
 

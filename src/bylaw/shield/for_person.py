@@ -1,7 +1,7 @@
 """Composes the text that a reviewer reads before approving a call.
 
-Values from agents, tools and users may try to mislead. Each value is quoted, shortened and kept on one line, so that
-the value cannot look like Bylaw's own text.
+Values from agents, tools and users may try to mislead. Each value is quoted, shortened and kept on one line, so that it
+cannot look like Bylaw's own text.
 """
 
 import json
@@ -15,7 +15,7 @@ from bylaw.trace.event import Call
 LONGEST = 200
 """The maximum length of one value, in characters."""
 MOST = 30
-"""Maximum number of arguments or facts."""
+"""The maximum number of arguments or facts."""
 _as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
@@ -40,7 +40,6 @@ def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, 
 
 
 def _said(ground: Ground) -> list[str]:
-    """Return lines that describe the objection of one policy and how to settle the objection."""
     quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
     why = line(ground.because)
     if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
@@ -62,12 +61,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a name supplied by an agent. The name is quoted unless it is a plain word."""
+    """Return a name supplied by an agent. It is quoted unless it is a plain word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any) -> str:
-    """Return a value as JSON on one line. If it is shortened, the text includes the number of characters cut off."""
+    """Return a value as JSON on one line. If it is shortened, the text states how many characters were cut off."""
     try:
         text = _as_json(given)
     except (TypeError, ValueError, RecursionError):

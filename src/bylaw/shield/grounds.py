@@ -53,9 +53,7 @@ class Binding(Struct, frozen=True):
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """Return the ground for a host's objection to a tool. A reviewer makes the decision on each call of that
-        tool.
-        """
+        """Return the ground for a host's objection to a tool. A reviewer decides on each call of that tool."""
         question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
@@ -68,8 +66,8 @@ class Binding(Struct, frozen=True):
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
     def on_error(self) -> Answer:
-        """Return the answer for a call that could not be judged. A call may only be allowed if it certainly only
-        reads.
+        """Return the answer for a call that could not be judged. A call may only be allowed if it certainly
+        only reads.
         """
         declared = self.pack.schema.tools.get(self.tool)
         is_read = declared is not None and declared.effect == "read"
@@ -143,9 +141,7 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 
 
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
-    """Return the ground for a call without a declared action. It requires a look at the page, asks a reviewer, or
-    denies the call.
-    """
+    """Return the ground for a call without a declared action: look at the page, ask a reviewer, or deny the call."""
     because = judgement.fault
     if judgement.otherwise != "ask":
         return binding.ground("", "action", "deny", because, for_agent=because)
@@ -160,7 +156,7 @@ def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
-    """Assess all rules together, if a rule is broken or undecided or if the pack sets a margin."""
+    """Assess all rules together if a rule is broken or undecided, or if the pack sets a margin."""
     book = session.pack.book
     if judgement.parts:
         # `_of_actions` weighs each action.
@@ -215,8 +211,8 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """If the user declined a card with this digest, add the time at which the denial ends, which is the time at which
-    the card would have expired.
+    """If the user declined a card with this digest, add when the denial ends: at the time when the card would have
+    expired.
     """
     if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
@@ -261,7 +257,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """Return the ground of all rules together, if the ground does not come from a single rule."""
+    """Return the ground of all rules together, if it does not come from a single rule."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -272,7 +268,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """Return the ground for a write that no policy binds, if the pack objects to such writes."""
+    """Return the ground for a write to which no policy applies, if the pack objects to such writes."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -282,7 +278,6 @@ def _of_unguarded(binding: Binding) -> list[Ground]:
 
 
 def _asks_for_yes(ground: Ground) -> bool:
-    """Whether the ground asks the user to confirm a card."""
     return ground.puts_card and ground.answer == "ask"
 
 
@@ -292,7 +287,6 @@ def _may_write(judgement: Judgement) -> bool:
 
 
 def _is_bound(pack: Pack, judgement: Judgement) -> bool:
-    """Whether a guard binds the call, or a rule binds it and the call may write."""
     speaks = judgement.evidence or judgement.rules or judgement.open_rules
     return bool(speaks or (_may_write(judgement) and pack.book.rules))
 
@@ -339,7 +333,6 @@ class _GuardGrounds:
                 return self._of_unknown(evidence)
 
     def _of_unknown(self, evidence: PolicyEvidence) -> Ground:
-        """Return the ground of a guard that depends on unknown facts. The facts are looked up, or somebody is asked."""
         said, binding = evidence.completions, self._binding
         lacking = _unique(fact for each in said for fact in each.lacking)
         asked = _unique(fact for each in said for fact in each.asked)
@@ -438,7 +431,7 @@ class _GuardGrounds:
 
     def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
         """Return the look-up that shows a page which another look-up has opened, if the page has not been shown since
-        then. Otherwise return an empty string.
+        then, otherwise an empty string.
         """
         actions = self._ledger.schema.actions
         if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):
@@ -454,7 +447,6 @@ class _GuardGrounds:
         return "" if any(made.step > max(opened) for made in shown) else name
 
     def _may_show_more(self, made: Sequence[CallRecord], entity: Entity, key: Key, field: str) -> bool:
-        """Whether repeating an earlier look-up may now show more of a field."""
         ledger, at = self._ledger, self._judgement.made
         is_current = any(ledger.changes.is_current(entity.name, key, field, each.step, at) for each in made)
         seen = ledger.seen_by(at, entity, key)

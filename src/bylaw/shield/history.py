@@ -47,7 +47,7 @@ class Named(Struct, frozen=True):
     digest: str
 
     def id(self, conversation: str) -> str:
-        """Return the id of the request's first entry. The log uses this id to detect a repeated request."""
+        """Return the id of the request's first entry. The log uses it to detect a repeated request."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
@@ -87,12 +87,10 @@ _change = msgspec.json.Decoder(Change).decode
 
 
 class LiveState(Struct):
-    """State, in addition to the events, that later decisions need."""
+    """State that later decisions need in addition to the events."""
 
     length: int = 0
-    """The number of log entries."""
     events: int = 0
-    """The number of event entries."""
     decided: int = 0
     requests: dict[str, tuple[str, int]] = {}
     """Maps an idempotency key to the digest of the request and the number of decisions before the request."""
@@ -134,7 +132,6 @@ class History(Struct):
     events: list[Event] = []
     decisions: list[Decision] = []
     approvals: list[Change] = []
-    """All approval changes, in order."""
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
     """For each decision, the step of its call, which is the last event before the decision."""
@@ -146,7 +143,6 @@ class History(Struct):
 
 
 def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
-    """Return the first entry of a new conversation."""
     return Opening(pack.name, pack.version, pack.pin, dict(context or {}), agent)
 
 
@@ -203,7 +199,6 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
 
 
 def _read(entry: Entry, body: bytes, history: History | None) -> History:
-    """Return the history extended by one more entry."""
     if entry.kind == "opening":
         history = History(read_opening(body))
     if history is None:
@@ -278,14 +273,12 @@ def linked(name: str, context: Mapping[str, Any] | None) -> str:
 OPENING = "opening:"
 """Prefix of the names of first entries."""
 TRIES = 200
-"""The number of times that a call is decided again because another writer wrote first."""
+"""The maximum number of times that a call is decided again because another writer wrote first."""
 MISFITS = 3
-"""The number of times that the log may reject an entry although no entry was added."""
+"""The maximum number of times that the log may reject an entry although no entry was added."""
 
 
 class ConversationJournal:
-    """Reads and writes the log entries of one conversation."""
-
     first: Entry | None = None
     """The first entry of the conversation. If it changes, the conversation was deleted and started again."""
     is_unsettled = False
@@ -315,7 +308,6 @@ class ConversationJournal:
 
     @property
     def stops(self) -> Stops:
-        """The stops as last read."""
         return self.log.stops(self.tenant) if self.log is not None else NO_STOPS
 
     def read_stops(self) -> None:
@@ -352,7 +344,7 @@ class ConversationJournal:
         self.is_unsettled = False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Return whether the drafts were written. If another writer wrote first, none of the drafts was written."""
+        """Return whether the drafts were written. If another writer wrote first, none of them was written."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
         if conflict is not None:
             if conflict.about == "stops" and self.log is not None:
@@ -390,7 +382,6 @@ class Attempt:
 
     drafts: Sequence[Draft] = ()
     mutations = 0
-    """The number of mutations that the entries contain."""
 
     def __init__(self, journal: ConversationJournal, conversation: Conversation) -> None:
         self._journal = journal
@@ -401,10 +392,8 @@ class Attempt:
         """How the calls count towards limits according to these decisions, by the step of the call."""
         self.events: list[Event] = []
         self._calls: list[str] = []
-        """The id of each decision's call."""
         self._bodies: list[tuple[Kind, bytes, str]] = []
         self._elsewhere: list[Draft] = []
-        """Entries of other conversations."""
 
     def open(self, opening: Opening) -> None:
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
@@ -478,7 +467,7 @@ class Attempt:
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
-    """Return the uses that an event cancels, because its call was certainly refused."""
+    """Return the uses that an event cancels because its call was certainly refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
     made = conversation.session.ledger.calls.get(event.call)

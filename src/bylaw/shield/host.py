@@ -20,8 +20,6 @@ class RunScheduled(Protocol):
 
 
 class Host(Protocol):
-    """Settings shared by the sessions of one shield."""
-
     pack: Pack
     postures: Postures
     log: Log | None

@@ -50,8 +50,6 @@ To get the user's yes:
 
 
 class WriteInstruction(Struct, frozen=True):
-    """The instructions for one write tool."""
-
     tool: str
     look_ups: tuple[str, ...] = ()
     """Look-ups that the policies of the tool require, such as `get_order(order_id)`."""
@@ -64,7 +62,7 @@ class WriteInstruction(Struct, frozen=True):
     written: dict[str, str] = {}
     """Values in a question that need a currency or unit, each with an example."""
     of: tuple[str, ...] = ()
-    """For an action: the tools that perform the action."""
+    """For an action: the tools that perform it."""
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
@@ -75,7 +73,7 @@ def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
 
 
 def instructions(pack: Pack, *, heard: bool = True) -> str:
-    """Return the instructions as Markdown; empty if no write needs a look-up or confirmation.
+    """Return the instructions as Markdown. Empty if no write needs a look-up or confirmation.
 
     Set `heard` to False if the host may not report the conversation, as in an MCP proxy. The instructions then tell the
     agent not to ask.
@@ -131,7 +129,7 @@ def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
 
 
 def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
-    """Whether a call may break a rule because the user has not confirmed the call."""
+    """Whether a call may break a rule because the user has not confirmed it."""
     act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
     values: dict[str, bool | None] = {}
     for name in atoms(rule.formula):
@@ -163,7 +161,6 @@ def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...]
 
 
 def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
-    """Return examples for the values in a sentence that need a currency or a unit."""
     facts = pack.schema.card_facts.get(tool.name, ())
     schemas: dict[str, Any] = tool.parameters | {each.name: {**_currency(pack, each), **each.schema} for each in facts}
     found: dict[str, str] = {}
@@ -191,7 +188,7 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """Return the look-ups for the facts that the guards of a tool read. Facts whose keys are arguments of the call come
+    """Yield the look-ups for the facts that the guards of a tool read. Facts whose keys are arguments of the call come
     first.
     """
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
@@ -206,7 +203,7 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """Return the look-ups with which an agent can see these fields: the entity's own look-up or, if there is none, the
+    """Yield the look-ups with which an agent can see these fields: the entity's own look-up or, if there is none, the
     tools that show the entity.
     """
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
@@ -224,6 +221,5 @@ def _is_read(pack: Pack, tool: str) -> bool:
 
 
 def _called(pack: Pack, tool: str) -> str:
-    """Return a call's signature, such as `get_order(order_id)`."""
     declared = pack.schema.tools.get(tool)
     return f"{tool}({', '.join(declared.parameters)})" if declared is not None else tool

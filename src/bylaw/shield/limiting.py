@@ -21,7 +21,7 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""A function of the counted names, a start time and a maximum number. It returns the times of the latest uses."""
+"""Returns the times of the latest uses, given the counted names, a start time and a maximum number."""
 
 
 class Places(Struct, frozen=True):
@@ -43,7 +43,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """Check a call against all limits. `latest` finds earlier uses; it is None if uses are not counted."""
+    """Check a call against all limits. `latest` finds earlier uses. It is None if uses are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -108,7 +108,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """Return the ground of a limit for a recorded call that exceeds the limit or whose person is unknown."""
+    """Return the ground of a limit for a recorded call that exceeds the limit or cannot be assigned to a person."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

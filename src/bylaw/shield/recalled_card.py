@@ -28,20 +28,17 @@ AGAIN = 200
 
 
 class Recalled(Struct, frozen=True):
-    """A waiting or confirmed card, if one was found."""
-
     next: str
     """The id for the entry with the next card."""
     card: Card | None = None
     name: str = ""
-    """The id of the entry with the found card."""
+    """The id of the entry with the card that was found."""
     home: str = ""
-    """The conversation that showed the card."""
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """Return the id for a decision's entry, if another request may look for the card of that decision. Otherwise
-        return an empty string.
+        """Return the id for a decision's entry if another request may look for the card of that decision, otherwise an
+        empty string.
         """
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
@@ -54,7 +51,7 @@ class Recalled(Struct, frozen=True):
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for a principal. If it does not, the same words may come from another user."""
+    """Whether the host vouches for a principal. Otherwise, the same words may come from another user."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
@@ -84,23 +81,20 @@ class _Home(Struct, frozen=True):
         return _has_spoken(known) and continues(known, before) and not _has_spoken(before[self.put :])
 
     def yes(self) -> tuple[int, Message] | None:
-        """Return the user's confirmation of the card, with its entry number."""
         for number, event in self._since():
             if isinstance(event, Message) and event.confirmation is not None and event.confirmation.yes:
                 return number, event
         return None
 
     def declined(self, now: float) -> int:
-        """Return the entry number of the user's denial, as long as the denial counts; 0 if there is no denial that
-        counts.
-        """
+        """Return the entry number of the user's denial while it counts, otherwise 0."""
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)
 
     def ends_yes(self) -> int:
-        """Return the number of the last entry that ends earlier confirmations of the call, which is a denial or a call;
-        0 if there is no such entry.
+        """Return the number of the last entry that ends earlier confirmations of the call (a denial or a call),
+        or 0.
         """
         ends = (
             number
@@ -126,8 +120,8 @@ def recalled(
 ) -> Recalled:
     """Return the earlier card to use instead of a new one.
 
-    `before` contains the events before the call. `terms` is equal for all spellings of the call. `may_be_made`
-    determines whether a call in any spelling may have run since a step.
+    `before` contains the events before the call. `terms` is equal for all spellings of the call. `may_be_made` reports
+    whether a call in any spelling may have run since a step.
     """
     homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
@@ -164,7 +158,6 @@ def was_declined(
 
 
 def _homes(log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str) -> tuple[Sequence[_Home], str]:
-    """Return the cards shown for the spellings of a call, and the id for the next card's entry."""
     if not is_signed_in(context):
         return (), ""
     key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
@@ -215,7 +208,6 @@ def _has_spoken(events: Sequence[Event]) -> bool:
 
 
 def _told(event: Event) -> tuple[Any, ...]:
-    """Return an event's content without its number and time."""
     match event:
         case Message():
             return "message", event.by, event.text, event.captured

@@ -31,8 +31,6 @@ class Interruption(Struct, frozen=True):
 
 
 class Resumption(Struct, frozen=True):
-    """Continues an interrupted call."""
-
     id: str
     tool: str
     arguments: Mapping[str, Any]
@@ -43,7 +41,7 @@ Repeated = Decision | int
 
 
 def resumable(conversation: Conversation, before: Decision | None, wanted: Resumption) -> int | None:
-    """Return the step of an interrupted call that may continue; None if the call differs or has a result."""
+    """Return the step of an interrupted call that may continue. None if the call differs or has a result."""
     if before is None or (before.tool, before.arguments) != (wanted.tool, dict(wanted.arguments)):
         return None
     events = conversation.events
@@ -68,9 +66,9 @@ def still_allowed(
 ) -> bool:
     """Whether an allowed call without a result may still run.
 
-    The user has not spoken and was shown no other card for the tool. The call would still do the same, and no reviewer
-    has rejected it. No policy objects more than before. If a reviewer approved the call (`is_approved`), the facts of
-    the approval must be unchanged.
+    This requires that the user has not spoken and was shown no other card for the tool, that the call would still do
+    the same, that no reviewer has rejected it, and that no policy objects more than before. If a reviewer approved the
+    call (`is_approved`), the facts of the approval must be unchanged.
     """
     events = conversation.events
     call = events[step]
@@ -120,7 +118,7 @@ def _answers(
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
-    """Return the last decision on each call of a request, with the call's step; None for a new request.
+    """Return the last decision on each call of a request, with the call's step. None for a new request.
 
     Raises an error if the key was used for a different request.
     """

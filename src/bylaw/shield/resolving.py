@@ -1,7 +1,7 @@
 """Makes missing look-ups with the host's tools (`resolve: live`).
 
-The results are true, but the agent has not seen them. The decision therefore uses the results, but the evidence half of
-the decision does not.
+The results are true, but the agent has not seen them. The decision therefore uses the results, but its evidence half
+does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +70,7 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
 
 
 def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
-    """Judge the call as if the look-ups had been made just before the turn of the call. Rules still use the actual
+    """Judge the call as if the look-ups had been made just before the call's turn. Rules still use the actual
     events.
     """
     start, shift = judgement.made.start, 2 * len(made)

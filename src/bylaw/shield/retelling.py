@@ -1,4 +1,4 @@
-"""Merges local events that are not yet written with the entries of another worker, which may have received the same
+"""Merges local events that are not yet written with the entries of another worker that may have received the same
 history.
 
 Each message counts once, so a confirmation that two workers report is one confirmation.
@@ -36,7 +36,6 @@ def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Muta
 
 
 def _said(mutation: Mutation) -> list[Word]:
-    """Return the messages in a mutation."""
     given = mutation.given
     match mutation.kind:
         case "messages":

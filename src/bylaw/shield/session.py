@@ -32,8 +32,6 @@ TurnCall = tuple[str, Arguments] | tuple[str, Arguments, str]
 
 
 class LiveSession:
-    """One live conversation under a shield."""
-
     def __init__(
         self,
         shield: Host,
@@ -48,9 +46,8 @@ class LiveSession:
         """Whether the host chose the conversation's id."""
         self._service = DecisionService(shield, id, context, by, lacks)
         self._by = by
-        """The agent that continues the conversation here."""
         self._lock = threading.RLock()
-        """Serialises access, because frameworks run tools in several threads."""
+        """Serialises access because frameworks run tools in several threads."""
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
@@ -139,7 +136,7 @@ class LiveSession:
             self._apply(Mutation("finish_turn"))
 
     def _refuse_nesting(self) -> None:
-        """Reject nested turns, because the outer turn would end with the inner one."""
+        """Reject nested turns because the outer turn would end with the inner one."""
         if self._service.open_turn is not None:
             hint = "end the first turn, or decide its calls with `decide(...)`"
             raise UsageError("the agent's previous turn has not ended, so a new turn cannot begin", hint=hint)
@@ -160,7 +157,7 @@ class LiveSession:
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
-        """Like `decide`, but for coroutines."""
+        """The async version of `decide`."""
         return (await self._loop.settle(self._asking(tool, arguments, id, time=time)))[0]
 
     def _asking(
@@ -185,7 +182,7 @@ class LiveSession:
     async def decide_turn_async(
         self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
     ) -> list[Decision]:
-        """Like `decide_turn`, but for coroutines."""
+        """The async version of `decide_turn`."""
         asked = self._turn_of(calls, time)
         with self.turn(text):
             return await self._loop.settle(WantedDecisions(asked, by=self._by, is_turn=True))
@@ -235,7 +232,7 @@ class LiveSession:
     async def decide_after_async(
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
-        """Like `decide_after`, but for coroutines."""
+        """The async version of `decide_after`."""
         return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
@@ -278,7 +275,7 @@ class LiveSession:
         named: Named | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        """Like `confirm`, but for coroutines. A request with an idempotency key takes effect once.
+        """The async version of `confirm`. A request with an idempotency key takes effect once.
 
         `context` describes the person who answers.
         """
@@ -300,8 +297,8 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page, if an allowed call acts on an element of that page.
-        Otherwise return an empty string.
+        """Return the name of the tool that shows the page if an allowed call acts on an element of that page, otherwise
+        an empty string.
 
         Just before the call runs, compare the page with the page for which the call was decided (`is_same_on`).
         """
@@ -314,7 +311,7 @@ class LiveSession:
             return self._service.open().is_same_on(id, snapshot)
 
     def asked(self, id: str) -> Decision | None:
-        """Return the decision on a call, if it stopped the call and somebody was asked."""
+        """Return the decision on a call if it stopped the call and somebody was asked."""
         with self._lock:
             before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:
@@ -323,11 +320,11 @@ class LiveSession:
             return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """Interrupt an allowed call, so that the call can continue later, in this worker or in another one."""
+        """Interrupt an allowed call so that it can continue later, in this worker or in another one."""
         self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
-        """Continue an interrupted call. Return the decision on the call once; return None if the call must be decided
+        """Continue an interrupted call. Return the decision on the call once, or None if the call must be decided
         again.
 
         The call must be decided again if it is not waiting, has a result, or was stopped. It must also be decided again
@@ -374,7 +371,7 @@ class LiveSession:
 
     @property
     def lacks(self) -> str:
-        """Why earlier events are unknown; empty if they are all known."""
+        """Why earlier events are unknown. Empty if they are all known."""
         return self._service.lacks
 
     @lacks.setter
@@ -397,7 +394,7 @@ class LiveSession:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """A copy of the values vouched for by the host."""
+        """A copy of the values that the host vouches for."""
         return dict(self._service.vouched)
 
     @property
@@ -434,7 +431,7 @@ class LiveSession:
 
     @property
     def allowance(self) -> Allowance | None:
-        """The allowance of the user's messages so far. None if there are no messages, or if the pack does not use
+        """What the user's messages so far allow. None if there are no messages, or if the pack does not use
         requests.
         """
         with self._lock:

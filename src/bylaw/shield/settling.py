@@ -52,8 +52,10 @@ def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[
 
 
 def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurries: bool = False) -> _Steps:
-    """Yield the steps that may take long. With `hurries`, decide before it is certain that the entries read are on
-    disk, and that a conversation without a known writer is new.
+    """Yield the steps that may take a long time.
+
+    With `hurries`, decide before it is certain that the entries read are on disk, and that a conversation without a
+    known writer is new.
     """
     known: int | None = None
     for _ in range(TRIES):
@@ -95,7 +97,6 @@ def _attempted(
 
 
 def _run(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
-    """Run a step. Return the next step or, at the end, the decisions."""
     try:
         found = step.run()
     except BaseException as error:
@@ -111,7 +112,6 @@ def _next(resume: Callable[[Any], SettlingStep], value: Any) -> SettlingStep | l
 
 
 def _run_to_write(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
-    """Run the steps before the next write."""
     found: SettlingStep | list[Decision] = step
     while isinstance(found, SettlingStep) and found.kind != "write":
         found = _run(steps, found)
@@ -119,7 +119,6 @@ def _run_to_write(steps: _Steps, step: SettlingStep) -> SettlingStep | list[Deci
 
 
 def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
-    """Return the part of a repeated request on which a new decision is required."""
     asked, places = list(wanted.asked), list[int]()
     for place, each in enumerate(answers):
         if not isinstance(each, Decision):
@@ -129,7 +128,6 @@ def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDeci
 
 
 def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[Decision]:
-    """Fill the new decisions into the answers to a partly repeated request."""
     new = iter(decisions)
     return [each if isinstance(each, Decision) else next(new) for each in answers]
 
@@ -154,8 +152,8 @@ class LoopSettling:
         has_models: bool,
         scheduled: RunScheduled | None = None,
     ) -> None:
-        """`scheduled` runs quick work in the loop or in a thread. If it is not given, all quick work runs in the
-        loop.
+        """`scheduled` runs quick work in the loop or in a thread. If it is not given, all quick work runs in
+        the loop.
         """
         self._service = service
         self._log = log
@@ -205,7 +203,6 @@ class LoopSettling:
         return self._alone(partial(_next, steps.send, answers))
 
     async def _here(self, do: Callable[[], Found]) -> Found:
-        """Run quick work in the loop or in a thread, as the host has chosen."""
         run = partial(self._alone, do)
         return run() if self._scheduled is None else await self._scheduled(run)
 
@@ -213,17 +210,14 @@ class LoopSettling:
         return await (asyncio.to_thread(do) if self._scheduled is None else self._scheduled(do, is_large=True))
 
     def _alone(self, do: Callable[[], Found]) -> Found:
-        """Run work under the session's lock."""
         with self._lock:
             return do()
 
     @property
     def _may_ask_others(self) -> bool:
-        """Whether a decision may wait for the host's tools or for a model."""
         return self._has_models or self._service.postures.resolve != "agent"
 
     async def _asked(self, do: Callable[[], Found]) -> Found:
-        """Run, in a thread, work that may wait for other services."""
         if not self._may_ask_others:
             return await self._here(do)
         # A slow model must not delay decisions that do not need a model.

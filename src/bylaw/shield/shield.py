@@ -76,11 +76,11 @@ class Shield:
             warn_of_model(self.pack)
         """Answers predicates that code cannot determine. For example, a `bylaw.answering.Answerer`."""
         self.requests = requests
-        """Determines the allowance of a request. For example, a `bylaw.answering.RequestReader`."""
+        """Determines what a request allows. For example, a `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
         """Runs quick work of coroutines. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
-        """The host's objections, by tool. A reviewer makes the decision on every call of such a tool, whatever the
+        """The host's objections, by tool. A reviewer decides on every call of such a tool, whatever the
         policies state.
         """
         self.clock = clock

@@ -14,7 +14,7 @@ from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
 
 LOOKED_AT = 5000
-"""The maximum number of log entries searched for a name."""
+"""The maximum number of log entries to search for a name."""
 
 
 class _NamedPolicy(Struct):
@@ -106,7 +106,6 @@ def _names_in(log: Log, tenant: str, what: Target) -> Iterable[str]:
 
 
 def told(stop: Stop) -> str:
-    """Return the stop's message for the agent."""
     return f"{stop.stopped} is stopped until {stop.end}: {stop.reason}"
 
 
