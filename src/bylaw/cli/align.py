@@ -49,19 +49,17 @@ EarlierAudit = Annotated[
 
 
 class Sources(Struct, frozen=True):
-    """Logs with their pack and audit."""
-
     logs: tuple[Path, ...]
     pack: str
     auditor: "Auditor"
     agent: str | None = None
     expected: int | None = None
-    """How many conversations an earlier audit judged; None without an audit."""
+    """How many conversations an earlier audit judged, or None if there is no audit."""
 
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
         """Yield the conversations.
 
-        Raises UsageError at the end if the audit judged a different number of conversations.
+        Raises UsageError at the end if the audit judged a different number of them.
         """
         count = 0
         for file, each in placed:
@@ -73,14 +71,14 @@ class Sources(Struct, frozen=True):
 
 
 def command_line() -> str:
-    """Return the command as it was typed."""
+    """Return the command as the user typed it."""
     return shlex.join(["bylaw", *sys.argv[1:]])
 
 
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """Return the sources that the options name. An audit names its logs and its pack."""
+    """Return the sources that the options name. An audit names its own logs and pack."""
     from bylaw.align.prompt import pack_named
     from bylaw.align.standing import FreshAudit, KeptAudit
 

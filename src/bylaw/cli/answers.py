@@ -1,4 +1,4 @@
-"""`--llm` and its options. The model answers questions that code cannot decide."""
+"""Implements `--llm` and its options. The model answers questions that code cannot decide."""
 
 import shlex
 from collections.abc import Generator
@@ -45,7 +45,7 @@ class Models(Struct, frozen=True):
 def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
     """Open the models that the options name, and close them when the command ends.
 
-    Without `--llm`, there are no models.
+    Without `--llm`, no model is opened.
     """
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:

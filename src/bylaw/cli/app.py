@@ -1,4 +1,4 @@
-"""The commands of `bylaw`, and the output of errors."""
+"""The commands of `bylaw`, and how errors are printed."""
 
 import os
 import sys
@@ -23,18 +23,18 @@ _ELSEWHERE = {
     "console": "`bylaw view OUT` opens an audit in the browser",
     "train": "`bylaw align --help` lists the training commands",
 }
-"""Command names that people try, each with the actual command."""
+"""Command names that people try, with the command to use instead."""
 _MISSING = {
     "--pack": "your own folder (`bylaw init LOGS --document FILE` starts one), or the name of a built-in pack: clinic",
     "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",
     "pack": "a folder with a pack.yaml, or the name of a built-in pack: clinic",
 }
-"""The advice for each missing argument."""
+"""Advice for each missing argument."""
 _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """Return the next step after a usage error; empty if the message already gives one."""
+    """Return the next step after a usage error. It is empty if the message already gives one."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]
@@ -86,13 +86,12 @@ GROUPS = {
     "Align the next model": {"align": "Train a model to recall the right policy, and evaluate it."},
     "Rules": {"rules": "List, draw and learn the rules of a pack."},
 }
-"""Summaries of the commands, by purpose. Each command has a module with its name."""
+"""Summaries of the commands, grouped by purpose. Each command is in the module with the same name."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 _COMPLETE = "_BYLAW_COMPLETE"
 
 
 def _completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
-    """Print a shell's completion script."""
     if shell is not None:
         from click.shell_completion import shell_complete
 
@@ -125,7 +124,6 @@ def app() -> None:
 
 @app.result_callback()
 def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
-    """Exit with the status that a command returned."""
     raise click.exceptions.Exit(status or 0)
 
 
@@ -137,7 +135,7 @@ def run() -> None:
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # On Ctrl-C and on a closed pipe, `app()` would exit with 1, the status of a finding.
+            # On Ctrl-C and on a closed pipe, `app()` would exit with 1, which means a finding.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:
@@ -178,7 +176,7 @@ def run() -> None:
 
 
 def _leave() -> NoReturn:
-    """Exit like other tools after a closed pipe, as in `bylaw scan LOGS | head`."""
-    # Python would flush stdout at exit, fail again and print a traceback.
+    """Exit as other tools do after a closed pipe, as in `bylaw scan LOGS | head`."""
+    # At exit, Python would flush stdout, fail again and print a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(141)

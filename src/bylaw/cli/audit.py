@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _FAULTS = 20
-"""The maximum number of log errors to print. summary.json has all."""
+"""The maximum number of log errors to print. summary.json lists all of them."""
 _STYLES = {"new": "red", "fixed": "green"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SMALLEST = 1 << 10
 _INTERVAL = 60.0
-"""Seconds between progress lines if stderr is not a terminal."""
+"""Seconds between lines of progress if stderr is not a terminal."""
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print counts, changed findings, and waivers without effect."""
+    """Print counts, changed findings, and waivers that have no effect."""
     counts = [f"{len(comparison.new):,} new", f"{len(comparison.waived):,} waived"]
     if comparison.baseline is not None:
         counts[1:1] = [f"{len(comparison.still):,} unchanged", f"{len(comparison.fixed):,} fixed"]
@@ -100,8 +100,6 @@ def _what(waiver: Waiver) -> str:
 
 
 class ByteSize(click.ParamType[int]):
-    """A number of bytes, such as `64M`."""
-
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -145,17 +143,15 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> Columns:
-        """Return the columns of Parquet logs."""
         return Columns(self.messages_column, self.id_column, self.agent_column)
 
     @property
     def written(self) -> Literal["jsonl", "parquet", "both"]:
-        """Return the output format. `--update` implies Parquet."""
+        """The output format. `--update` implies Parquet."""
         return "parquet" if self.update and self.format == "jsonl" else self.format
 
     @property
     def in_shards(self) -> bool:
-        """Whether to audit in shards."""
         return self.written != "jsonl" or self.engine is not None
 
     @property
@@ -163,7 +159,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuse mutually exclusive options. `wanted` has other options by name."""
+        """Refuse mutually exclusive options. `wanted` holds other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
             raise UsageError(
@@ -205,7 +201,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class _Progress:
-    """Prints progress to stderr: in place on a terminal, otherwise once a minute."""
+    """Prints progress to stderr. On a terminal, the line is updated in place, otherwise printed once a minute."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -223,7 +219,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Return the share done, the rate and the remaining time. Work of earlier runs does not count towards the rate."""
+    """Return the share done, the rate and the remaining time. The rate ignores the work of earlier runs."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -323,7 +319,7 @@ def audit_command(
         else:
             with progress_bar(opened.files) as show:
                 found = audit(request, out, progress=show)
-        # Write everything before printing: a reader such as `head` may close the pipe.
+        # Write everything before printing, because a reader such as `head` may close the pipe.
         if key is None and not opened.kept and not batch.update:
             write_audited(request, out)
         comparison, written = None, list[Path]()
@@ -358,13 +354,13 @@ def audit_command(
             print(f"Wrote {path}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # Tables have no row for a call over a limit, because limits count across all shards.
+    # Tables have no row for a call that exceeds a limit, because limits count across all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 
 
 def _attested(path: Path) -> list[Attestation]:
-    """Read reviewers' answers, and say how many lack a digest."""
+    """Read reviewers' answers, and say how many have no digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
         does = "does" if count == 1 else "do"
@@ -374,7 +370,7 @@ def _attested(path: Path) -> list[Attestation]:
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
-    """Print the number of requests to the model and, unless `only_print` is set, send all of them at once.
+    """Send all requests to the model at once, or only print how many there would be if `only_print` is set.
 
     A dry run of the audit finds the requests.
     """
@@ -395,7 +391,6 @@ def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, 
 
 
 def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) -> None:
-    """Raise UsageError if an output would overwrite an input."""
     read = {path.resolve() for path in inputs if isinstance(path, Path)}
     for option, path in outputs.items():
         if path is not None and path.resolve() in read:
@@ -415,7 +410,7 @@ def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """Yield the first error of each kind in each file, with the number of similar errors."""
+    """Yield the first error of each kind in each file, with the number of errors like it."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

@@ -82,7 +82,6 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
 
 
 def _kind(changed: Changed) -> str:
-    """Return how the two versions differ, in a few words."""
     old, new = changed.old, changed.new
     words: list[str] = []
     if old.decision != new.decision:
@@ -95,7 +94,7 @@ def _kind(changed: Changed) -> str:
 
 
 def _whole(changed: Changed) -> list[str]:
-    """Return the call's overall change if it differs from this policy's change."""
+    """Return how the decision on the whole call changes, if it differs from this policy's change."""
     said = [CallOutcome(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
     was, is_now = changed.old_call, changed.new_call
     if [was, is_now] == said or said[0] == said[1]:

@@ -20,13 +20,12 @@ from bylaw.review.check import CheckReport, Covered, check, left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
-"""The maximum number of documents that get their own line."""
+"""If there are at most this many documents, each gets a line."""
 _FEWEST = 2
-"""The minimum number of lines in a section."""
 
 
 class Section(NamedTuple):
-    """Results of one kind under one heading."""
+    """Results of one kind, under one heading."""
 
     title: str
     entries: Sequence[str]
@@ -36,7 +35,7 @@ class Section(NamedTuple):
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
-    """Print the next step, then the first results of each kind, or all with `whole`."""
+    """Print the next step, then the first results of each kind. With `whole`, print all of them."""
     sections = [*_to_mend(report), *_to_look_at(report)]
     state = "sound" if report.is_sound else "not sound"
     style = "green" if report.is_sound else "red"
@@ -45,7 +44,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
     for line in then:
         console.print(Text(line))
     figures = list(_figures(report))
-    # Each section needs a blank line, a title, and a line for omitted entries.
+    # Each section needs a blank line, a title, and a line about omitted entries.
     room = SCREEN - len(then) - len(figures) - 3 - 3 * len(sections)
     share = max(_FEWEST, room // len(sections)) if sections else 0
     hidden = False
@@ -96,7 +95,6 @@ def _drafted(report: CheckReport) -> list[str]:
 
 
 def _undecided(report: CheckReport) -> list[Covered]:
-    """Return the sentences that only a draft policy of `bylaw init` covers."""
     drafted = set(_drafted(report))
     return [
         each for each in report.sentences if each.policies and all(policy.id in drafted for policy in each.policies)
@@ -104,7 +102,7 @@ def _undecided(report: CheckReport) -> list[Covered]:
 
 
 def _to_mend(report: CheckReport) -> Iterator[Section]:
-    """Yield what makes a pack unsound, most urgent first."""
+    """Yield everything that makes a pack unsound, most urgent first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
         yield Section(title, _alike(faults), "red", f"correct {faults[0].place}")
@@ -120,7 +118,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
         ]
         then = f"correct {failed[0].place}, or its guard"
         yield Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
-    # Cases that cannot run may test the missing guards.
+    # Cases that cannot run may be the cases of missing guards.
     if report.untested and not report.faults:
         guards = _counted(len(report.untested), "guard", "")
         title = f"{guards} without a case for permit and one for deny"
@@ -134,7 +132,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
 
 
 def _to_look_at(report: CheckReport) -> Iterator[Section]:
-    """Yield warnings, which a sound pack may have."""
+    """Yield warnings. A sound pack may have them too."""
     if count := len(report.unaccepted):
         are = "is" if count == 1 else "are"
         title = f"{_counted(count, 'policy', 'waits', 'wait')} for review and {are} not enforced"
@@ -148,7 +146,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield Section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
     missed: dict[str, list[str]] = {}
     for branch in report.untaken if not report.faults else ():
-        # Guards without cases are reported above.
+        # Guards without cases are already reported above.
         if branch.policy not in report.untested:
             missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
     if missed:
@@ -210,7 +208,6 @@ def _cut(covered: Covered, room: int) -> str:
 
 
 def _alike(faults: Sequence[BylawError]) -> list[str]:
-    """Return each distinct error once, with all its places."""
     alike: dict[tuple[str, str, str], list[BylawError]] = {}
     for fault in faults:
         alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault)
@@ -234,7 +231,7 @@ _STATES = ("enforced", "not accepted", "listed", "uncovered")
 
 
 def _by_document(report: CheckReport) -> list[str]:
-    """Return the coverage of each document, lowest first; empty for a single document."""
+    """Return the coverage of each document, lowest first. The list is empty if there is only one document."""
     states: dict[str, Counter[str]] = {}
     held_back = {name for name, _ in report.unaccepted}
     for entry in report.sentences:
@@ -252,7 +249,6 @@ def _by_document(report: CheckReport) -> list[str]:
 
 
 def told_sentences(report: CheckReport) -> str:
-    """Return the number of sentences by coverage."""
     covered = report.sentences
     if not covered:
         return "sentences: unknown, because the pack does not contain its document; add --document FILE"
@@ -272,12 +268,12 @@ def told_sentences(report: CheckReport) -> str:
 
 
 def waits(entry: Covered, held_back: set[str]) -> bool:
-    """Whether a sentence has checks but no accepted one."""
+    """Whether a sentence has checks, but none that is accepted."""
     return entry.enforced and held_back.issuperset(entry.checked)
 
 
 def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
-    """Print every sentence with its policies, or why `bylaw compile` made none."""
+    """Print every sentence with its policies, or the reason why `bylaw compile` made none."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
     several = len({entry.document for entry in report.sentences}) > 1
@@ -302,7 +298,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str:
-    """Return a count such as `1 case fails` or `3 cases fail`."""
+    """Return a count with its noun, such as `1 case fails` or `3 cases fail`."""
     nouns = {"policy": "policies", "branch": "branches"}.get(noun, f"{noun}s")
     words = what if count == 1 or plural is None else plural
     return f"{count:,} {noun if count == 1 else nouns} {words}".rstrip()

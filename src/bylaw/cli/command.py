@@ -77,7 +77,6 @@ def _parameter(name: str, hint: Any, default: Any, *, is_option: bool) -> click.
 
 
 def _settings(hint: Any) -> dict[str, Any]:
-    """Return the keyword arguments for click that a type annotation implies."""
     parts = [part for part in get_args(hint) if part is not NoneType]
     match get_origin(hint):
         case typing.Annotated:
@@ -112,7 +111,7 @@ def _annotated(note: Any) -> dict[str, Any]:
 
 
 class LocalPath(click.Path):
-    """A path on this machine. A URL is refused, because as a path it would name a folder such as `s3:`."""
+    """A path on this machine. A URL is refused, because it would be read as the name of a folder such as `s3:`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if re.match(r"[A-Za-z][\w+.-]+:/", str(value)):
@@ -121,21 +120,19 @@ class LocalPath(click.Path):
 
 
 class Word(click.Choice[str]):
-    """A choice that also accepts `near-miss` for `near_miss`."""
-
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return super().convert(value.replace("-", "_"), param, ctx)
 
 
 def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> Any:
-    """Refuse a repeated option, because click would silently use the last value."""
+    """Refuse an option that is given twice, because click would silently use the last value."""
     if len(value) > 1:
         raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="pass it only once")
     return value[0] if value else None
 
 
 def pack_name(out: Path) -> str:
-    """Return a pack's name from its folder."""
+    """Derive a pack's name from its folder."""
     return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
 
 

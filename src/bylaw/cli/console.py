@@ -1,7 +1,7 @@
-"""The console of every command: as wide as the terminal, or 80 columns in a pipe.
+"""The console that every command prints to: as wide as the terminal, or 80 columns in a pipe.
 
-Control characters in names, notes and arguments are escaped, because these come from agents, users and other people's
-packs. Commands escape them as well; this file catches the rest.
+Names, notes and arguments come from agents, users and other people's packs, so control characters in them are escaped.
+Commands do this as well. This module catches the rest.
 """
 
 import sys
@@ -23,14 +23,14 @@ from bylaw.text.visible import visible, visible_json
 
 
 class Screen:
-    """A terminal that escapes control characters and text-direction marks."""
+    """A terminal that escapes control characters and marks of text direction."""
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
-        """The unfiltered terminal, for a console that escapes text before it adds colours."""
+        """The terminal itself, for a console that escapes text before it adds colours."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return the terminal's own attribute. `buffer`, the unfiltered byte stream, is for exports."""
+        """Return an attribute of the terminal. Exports use `buffer`, the unfiltered byte stream."""
         return getattr(self.bare, name)
 
     def write(self, text: str, /) -> int:
@@ -42,7 +42,7 @@ class Screen:
 
 
 def bare(file: Any) -> TextIO:
-    """Return the file behind a screen, or the file itself."""
+    """Return the file behind a screen, or the file itself if there is no screen."""
     return file.bare if isinstance(file, Screen) else file
 
 
@@ -61,18 +61,17 @@ def on_screen() -> Generator[None]:
 
 
 SCREEN = 24
-"""The number of lines of a default terminal."""
+"""How many lines a default terminal has."""
 
 
 def open_console() -> Console:
-    """Return a console on the current stdout."""
     if sys.stdout.isatty():
         return _Visible(highlight=False, emoji=False, file=bare(sys.stdout))
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
 
 
 def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
-    """Return a table with text columns, then right-aligned number columns."""
+    """Return a table that starts with text columns, followed by right-aligned number columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         table.add_column(name, overflow="fold")
@@ -91,7 +90,7 @@ def print_json(value: Any) -> None:
 
 
 def local_time(moment: float) -> str:
-    """Return a time by the user's clock."""
+    """Format a time in the user's time zone."""
     return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
 
 
@@ -102,8 +101,9 @@ def stranded(count: int) -> str:
 
 
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
-    """Return the text after `head` as lines that fit the console. Later lines are indented by `hang`, or by the head's
-    width.
+    """Return the text after `head` as lines that fit the console.
+
+    Later lines are indented by `hang`, or else by the width of `head`.
     """
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()
@@ -114,13 +114,13 @@ def wrapped(console: Console, text: str, head: str = "", hang: int | None = None
 
 
 def say(console: Console, text: str, head: str = "", style: str = "", hang: int | None = None) -> None:
-    """Print a text, wrapped to the console and never read as markup."""
+    """Print text wrapped to the console. It is never interpreted as markup."""
     for line in wrapped(console, text, head, hang):
         console.print(Text(line, style=style), soft_wrap=True)
 
 
 class _Visible(Console):
-    """Escapes control characters before adding its own colours."""
+    """Escapes control characters before it adds its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
@@ -129,7 +129,7 @@ class _Visible(Console):
 
 
 class _Trimmed(Screen):
-    """Removes the blanks with which rich pads lines. rich writes whole lines."""
+    """Removes the blanks that rich adds at the ends of lines. rich writes whole lines."""
 
     def write(self, text: str, /) -> int:
         self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))

@@ -37,7 +37,7 @@ _SEVERITY_STYLES = {"high": "bold red", "medium": "yellow"}
 
 
 class Wanted(NamedTuple):
-    """Filters for findings. An empty filter matches everything."""
+    """A filter of findings. An empty field matches everything."""
 
     policies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     severities: tuple[str, ...] = ()
 
     def holds(self, finding: Finding) -> bool:
-        """Whether a finding matches. One of its policies must match all policy filters."""
+        """Whether a finding matches. A single policy of it must match all policy filters."""
         verdict = "rule" if finding.kind == "rule" else finding.verdict
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
@@ -63,7 +63,7 @@ class Wanted(NamedTuple):
 
 
 def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
-    """List the matching findings, each with its id for `bylaw explain`."""
+    """List the matching findings, with the ids that `bylaw explain` accepts."""
     every = list(store.findings())
     unsettled = list(store.inconclusive())
     held = filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every)
@@ -99,7 +99,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """Group findings on the same call or message, in the order of their first finding."""
+    """Group findings about the same call or message, in the order of the first finding of each group."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -111,7 +111,6 @@ def _kind(finding: Finding) -> str:
 
 
 def _policies(finding: Finding) -> str:
-    """Return a finding's policies, most severe first."""
     told = (each for each in finding.gravest_first if finding.kind == "rule" or each.verdict == finding.verdict)
     names = [charge.policy for charge in told]
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -119,7 +118,7 @@ def _policies(finding: Finding) -> str:
 
 
 def print_about(store: Store, console: Console) -> None:
-    """Print the audit's date, its files, and the dates of the conversations."""
+    """Print the date of the audit, its files, and the dates of the conversations."""
     summary = store.summary
     if not summary["date"]:
         return
@@ -133,7 +132,7 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """Yield a finding: severity and policies, then the reason, then call and conversation."""
+    """Yield the lines about a finding: severity and policies, then the reason, then call and conversation."""
     severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
@@ -210,7 +209,6 @@ def explain_command(
 
 
 def _list(lines: dict[int, dict[str, Any]], out: Path, criterion: Criterion, console: Console) -> None:
-    """List every step that can be explained."""
     trajectory: str = next(iter(lines.values()))["trajectory"]
     console.print(Text(f"judged steps of {trajectory}:", style="bold"))
     names = {
@@ -236,9 +234,9 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print a call's verdict policy by policy, most severe first, or the call or message that broke a rule.
+    """Print the verdict on a call policy by policy, most severe first, or the call or message that broke a rule.
 
-    `doubtful` contains the steps of calls that may or may not have run.
+    `doubtful` holds the steps of calls that may or may not have run.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -310,14 +308,13 @@ class _Explanation(Struct, frozen=True):
             self.console.print(Text(line["because"]))
 
     def _answer(self, step: int) -> str:
-        """Return the recorded result of a call, or an empty text."""
+        """Return the recorded result of a call, or an empty string."""
         for each in self.events:
             if each["type"] == "result" and each.get("call") == step and each["text"]:
                 return str(each["text"])
         return ""
 
     def _show_answer(self, step: int, indent: int, effect: Effect) -> None:
-        """Print a call's result, and the declaration to add if the result means failure."""
         if answer := self._answer(step):
             tool, means = (
                 self.events[step]["tool"],
@@ -330,7 +327,7 @@ class _Explanation(Struct, frozen=True):
             self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
-        """Return, for each unreadable fact, the last call that names its entity."""
+        """For each fact that was not readable, return the last call that names its entity."""
         found: list[int] = []
         for fact in entry.get("reason", {}).get("not_readable") or ():
             named = {str(part) for part in fact["key"] or ()}
@@ -341,7 +338,7 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """Print the policies that permit the call. If other policies are printed too, print only names."""
+        """Print the policies that permit the call. If other policies are printed too, print only their names."""
         if not entries:
             return
         self.console.print()
@@ -397,7 +394,7 @@ class _Explanation(Struct, frozen=True):
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """Return why a look-up by the agent did not show the fact, or an empty text."""
+        """Return why a look-up by the agent did not show the fact, or an empty string."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):
@@ -434,7 +431,6 @@ def _headed(severity: str, name: str, verdict: Text) -> Text:
 
 
 def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict[str, Any]]]:
-    """Group policies with the same verdict and reason."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for entry in judged:
         said = [entry[criterion], entry["because"], entry["missing"], entry["asks"]]
@@ -469,7 +465,6 @@ def _seen(seen: dict[str, Any]) -> str:
 
 
 def _verdict_line(line: dict[str, Any], criterion: Criterion) -> Text:
-    """Return a call's verdict: first broken rules, then the guards' verdict."""
     is_judged = line["policies"] or line.get("because")
     verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard binds this tool")
     if not line.get("rules"):

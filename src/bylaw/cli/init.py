@@ -79,7 +79,7 @@ def init_command(
 def _world(out: Path, world: Path, made: Skeleton) -> str:
     """Describe the database's records.
 
-    If tables have other names than the entities, add their places to the draft first.
+    If its tables have different names from the entities, first add the names to the draft.
     """
     held, missing = _held(out, world)
     if lines := [f"  {name}: {made.places[name]}" for name in missing if name in made.places]:
@@ -95,7 +95,7 @@ def _world(out: Path, world: Path, made: Skeleton) -> str:
 
 
 def _held(out: Path, world: Path) -> tuple[dict[str, int], list[str]]:
-    """Return how many of each entity the database has, and the entities that it lacks."""
+    """Return how many records of each entity the database has, and which entities it lacks."""
     schema = load_pack(out, cases=False).schema
     keyed = [entity.name for entity in schema.entities.values() if entity.key]
     try:
@@ -116,7 +116,7 @@ def init_pack(
     tools: str | Path | None = None,
     world: Path | None = None,
 ) -> Skeleton:
-    """Write the pack's files to `out`, without overwriting any."""
+    """Write the pack's files to `out` without overwriting any file."""
     document = read_documents([policy] if isinstance(policy, Path) else policy)
     known = read_effects(effects) if effects is not None else {}
     catalogue = _catalogue(str(tools)) if tools else {}
@@ -147,7 +147,7 @@ def init_pack(
 
 
 def _catalogue(given: str) -> dict[str, dict[str, Any]]:
-    """Return each tool's description and parameters, and its effect and result schema if known."""
+    """Return the description and parameters of each tool, with its effect and result schema if known."""
     from bylaw.compile.tools import read_tools
 
     return {
@@ -162,7 +162,7 @@ def _catalogue(given: str) -> dict[str, dict[str, Any]]:
 
 
 def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
-    """Return the catalogue unchanged if a pack can read it; OpenAPI and Python become function definitions."""
+    """Return the catalogue unchanged if a pack can read it. OpenAPI and Python become function definitions."""
     path = Path(given)
     if path.suffix == ".json" and path.is_file():
         text = path.read_text(encoding="utf-8")
@@ -177,7 +177,7 @@ def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
 
 
 def read_documents(paths: Sequence[Path]) -> Document:
-    """Return all the files as one document."""
+    """Read all files as one document."""
     if len(paths) == 1:
         return read_document(paths[0])
     names = [path.name for path in paths]
@@ -188,7 +188,7 @@ def read_documents(paths: Sequence[Path]) -> Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return the policy document. Raises UsageError if it is not text."""
+    """Read the policy document. Raises UsageError if it is not text."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from bylaw.shield.history import History
 
 MOST = 5
-"""The maximum number of tenants in a message."""
+"""The maximum number of tenants named in a message."""
 LEAST = 3
-"""The minimum length of a text to search for."""
+"""The minimum length of a search text."""
 LIVE = 24 * 3600.0
-"""Seconds after which a conversation counts as ended."""
+"""A conversation counts as ended after this many seconds."""
 _NOBODY = ("root", "nobody", "bylaw")
-"""Accounts that do not identify a person."""
+"""Account names that do not identify a person."""
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
 Tenant = Annotated[str, "The tenant in the log."]
@@ -45,13 +45,13 @@ SigningKey = Annotated[File, f"The key that signs removals. By default, the valu
 
 
 class TenantLog(Struct, frozen=True, kw_only=True):
-    """Options for one tenant's part of a log."""
+    """Options that select one tenant's part of a log."""
 
     where: LogPlace
     tenant: Tenant = DEFAULT_TENANT
 
     def existing(self) -> Store:
-        """Return the store of an existing log. The log must be empty or have entries of the tenant."""
+        """Open the store of an existing log. The log must be empty or have entries of the tenant."""
         store = existing(self.where)
         if (known := store.tenants()) and self.tenant not in known:
             others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
@@ -60,8 +60,8 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return store
 
     def verified_anchors(self, store: Store, anchors: Path | None, key: bytes) -> list[Anchor]:
-        """Return the log's anchors. Raises UsageError if the log contradicts them, because nothing may be signed
-        then.
+        """Return the log's anchors. Raises UsageError if the log contradicts them, because then nothing may
+        be signed.
         """
         from bylaw.record.verify import beside, read_anchors, verify
 
@@ -87,7 +87,7 @@ def existing(where: str) -> Store:
 
 
 def required_key(path: Path | None) -> bytes:
-    """Return the signing key. Raises UsageError without one."""
+    """Return the signing key. Raises UsageError if there is none."""
     if (key := read_key(path)) is None:
         raise UsageError("removals need a signing key", hint=f"add --signing-key or ${VARIABLE}; {MAKE_ONE}")
     return key
@@ -118,7 +118,7 @@ def verify_command(
     key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
-    # A completely removed tenant appears only in its anchors.
+    # If a tenant was removed completely, only its anchors show it.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
@@ -197,7 +197,7 @@ def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
-    """Write each conversation. An unreadable conversation is reported and skipped, and the result is then 1."""
+    """Write each conversation. If one is unreadable, report it, skip it, and return 1."""
     from bylaw.shield.history import read_history
 
     status = 0
@@ -212,7 +212,6 @@ def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[s
 
 
 def _is_of_log(out: Path, where: str) -> bool:
-    """Whether a path is one of the log's files, including SQLite's own."""
     if "://" in where:
         return False
     log = Path(where).expanduser()
@@ -258,7 +257,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
     request = approval.request
     shown = clean(approval.id, 400)
     if shown != approval.id or " " in shown:
-        # Quoted, because the name of a conversation could imitate another approval.
+        # Quoted, because a conversation's name could imitate another approval.
         shown = json.dumps(shown)
     console.print(Text(shown, style="bold") + Text(f"  {_status(approval, now)}"), soft_wrap=True)
     if request.for_person:
@@ -271,7 +270,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
 
 
 def _status(approval: Approval, now: float) -> str:
-    """Return an approval's status in words: who answered and when, and how it ended."""
+    """Return the status of an approval in words: who answered, when, and how it ended."""
     parts: list[str] = []
     answer, end = approval.answer, approval.end
     if approval.status == "waiting":
@@ -357,7 +356,7 @@ def fold_command(
 
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """Return conversations with a value in the host's context, and those with a text."""
+    """Return the conversations that have a value in the host's context, and those that contain a text."""
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
@@ -372,7 +371,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     for entry in store.entries(tenant) if person is not None else ():
         if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
             found[entry.conversation] = None
-    # The text may be plain or escaped as in JSON.
+    # The text may appear as it is, or escaped as in JSON.
     words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
     for entry in store.entries(tenant) if words else ():
         if entry.conversation and entry.body and any(each in entry.body for each in words):
@@ -381,7 +380,6 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
 
 
 def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
-    """Raise UsageError if a conversation may still be running."""
     since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
     if end is not None and end > since:
         hint = "give an earlier time, or --even-live"
@@ -392,7 +390,7 @@ def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: f
 
 
 def _moment(text: str) -> float:
-    """Return a local time as seconds since 1970."""
+    """Convert a local time to seconds since 1970."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
@@ -400,7 +398,7 @@ def _moment(text: str) -> float:
 
 
 def person() -> str:
-    """Return the account's name. Raises UsageError if it does not identify a person."""
+    """Return the name of the account. Raises UsageError if it does not identify a person."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):

@@ -1,5 +1,5 @@
-"""Writes `bylaw log export --format parquet`: one row per conversation with its decisions, as `bylaw audit` reads
-it.
+"""Writes `bylaw log export --format parquet`: one row per conversation with its decisions, in the form that `bylaw
+audit` reads.
 """
 
 from pathlib import Path
@@ -13,13 +13,10 @@ from bylaw.trace.recorded_value import utc
 from bylaw.trace.transcript import chat_record
 
 HELD = 500
-"""The number of conversations in a row group."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
 class LogTable:
-    """A Parquet file of conversations, open for writing."""
-
     def __init__(self, path: Path) -> None:
         pa = arrow()
         decision = [("id", pa.string()), ("tool", pa.string()), ("answer", pa.string()), ("allowed", pa.bool_())]

@@ -24,7 +24,7 @@ from bylaw.trace.source import LogFile, RemoteFile, find_remote, log_file
 
 
 class LogArgument(click.ParamType[LogFile]):
-    """A file or a URL. A URL must not become a path."""
+    """A file or a URL. Converting a URL to a path would damage it."""
 
     name = "path"
 
@@ -49,18 +49,18 @@ _STDIN = ("-", "/dev/stdin", "/dev/fd/0")
 
 
 class Logs(Struct):
-    """Log files that can be read repeatedly."""
+    """Log files that can be read several times."""
 
     files: tuple[LogFile, ...]
     found: frozenset[LogFile]
-    """Files that were found in a folder and not named by the user."""
+    """Files that were found in a folder, rather than named by the user."""
     kept: str = ""
-    """A temporary folder with the content of pipes."""
+    """A temporary folder that holds what pipes contained."""
     faults: list[BylawError] = []
-    """Conversations that `readable` could not read so far."""
+    """Conversations that `readable` has been unable to read so far."""
 
     def named(self, text: str) -> str:
-        """Return a message without the temporary folder's path."""
+        """Remove the path of the temporary folder from a message."""
         return text.replace(f"{self.kept}/", "") if self.kept else text
 
     def trajectories(self, *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
@@ -68,7 +68,7 @@ class Logs(Struct):
         return (each for _, each in self.placed(agent=agent))
 
     def readable(self) -> Iterator[Trajectory]:
-        """Yield the readable conversations. Call `report_faults` at the end."""
+        """Yield the readable conversations. Call `report_faults` afterwards."""
         for each in self.trajectories():
             if isinstance(each, Trajectory):
                 yield each
@@ -76,7 +76,7 @@ class Logs(Struct):
                 self.faults.append(each)
 
     def report_faults(self) -> int:
-        """Print the errors that `readable` met and return the exit status."""
+        """Print the errors that `readable` met, and return the exit status."""
         for fault in self.faults:
             print(visible(self.named(f"bylaw: {fault.code} {fault}")), file=sys.stderr)
         return 3 if self.faults else 0
@@ -89,7 +89,7 @@ class Logs(Struct):
                 for each in read(file, agent=agent):
                     yield file, identities.own(each) if isinstance(each, Trajectory) else each
             except FormatError as error:
-                # A folder may contain other files, but a file named by the user must be a log.
+                # A folder may also contain other files, but a file that the user names must be a log.
                 if file not in self.found:
                     raise
                 yield file, error
@@ -97,7 +97,7 @@ class Logs(Struct):
 
 @contextmanager
 def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
-    """Open the given logs, each once, without files below `without`. Pipes are copied to files first."""
+    """Open each of the given logs once, without files below `without`. Pipes are first copied to files."""
     files: list[LogFile] = []
     found: set[LogFile] = set()
     kept = ""
@@ -129,7 +129,7 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
                 files.append(_copied(path, Path(kept), len(files)))
             else:
                 files.append(path)
-        # If several paths lead to a file, the first one names it.
+        # If several paths lead to a file, the first path names it.
         each = dict[LogFile, LogFile]()
         for file in files:
             each.setdefault(file.resolve() if isinstance(file, Path) else file, file)
@@ -137,13 +137,12 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
 
 
 def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-    """Yield the conversations of files and folders."""
     with open_logs(given) as opened:
         yield from opened.trajectories(agent=agent)
 
 
 def _meant(path: Path) -> str:
-    """Return a hint for a missing file: a similar name, or what to give."""
+    """Return a hint for a missing file: a similar name, or what to give instead."""
     import difflib
 
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -152,14 +151,14 @@ def _meant(path: Path) -> str:
 
 
 def _matched(pattern: Path) -> list[Path]:
-    """Return the files that a pattern matches, sorted. Some shells do not expand patterns."""
+    """Return the files that match a pattern, sorted. Some shells do not expand patterns."""
     if not any(mark in str(pattern) for mark in "*?["):
         return []
     return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
 
 
 def log_files(folder: Path) -> list[Path]:
-    """Return the files in a folder that may be logs, sorted. Raises UsageError for an unreadable subfolder."""
+    """Return the files in a folder that may be logs, sorted. Raises UsageError if a subfolder is unreadable."""
 
     def shut(error: OSError) -> None:
         why = (error.strerror or str(error)).lower()
@@ -172,7 +171,7 @@ def log_files(folder: Path) -> list[Path]:
 
 
 def count_lines(files: Sequence[LogFile]) -> int | None:
-    """Return the number of conversations if every file has one per line; otherwise None."""
+    """Return the number of conversations if every file has one per line, otherwise None."""
     here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
     if len(here) < len(files):
         return None
@@ -188,7 +187,7 @@ T = TypeVar("T")
 
 @contextmanager
 def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
-    """Return a function that shows on a terminal how many conversations were read, given the number of the last one."""
+    """Show the number of conversations read, on a terminal. Call the returned function with the number so far."""
     console = Console(file=bare(sys.stderr))
     total = count_lines(files) if console.is_terminal else None
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations"))
@@ -198,7 +197,7 @@ def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
 
 
 def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
-    """Yield the items and, on a terminal, show their number."""
+    """Yield the items. On a terminal, show how many were read."""
     with progress_bar(files) as show:
         for number, item in enumerate(items):
             show(number)
@@ -206,7 +205,7 @@ def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
 
 
 def _is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once or only by this process. Detecting the format takes a second read."""
+    """Whether a path can be read only once, or by this process only. Detecting the format requires reading it twice."""
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)
 
 

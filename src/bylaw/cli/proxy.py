@@ -24,7 +24,7 @@ from bylaw.text.visible import visible
 
 SECRET = 32
 AT_ONCE = 3.0
-"""The longest time, in seconds, that the proxy waits for the pack before it accepts a client.
+"""How many seconds the proxy waits for the pack before it accepts a client.
 
 After that, only the client's requests wait.
 """
@@ -118,7 +118,7 @@ def proxy_command(
 
 
 def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
-    """Return the result of `load`, computed in a daemon thread."""
+    """Run `load` in a daemon thread and return its future."""
     loading: Future[Shield] = Future()
 
     def fill() -> None:
@@ -132,7 +132,7 @@ def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
 
 
 def _taken_up(shield: Shield, name: str) -> str:
-    """Return a note if the log already has the conversation of `--conversation`."""
+    """Return a note if the log already contains the conversation of `--conversation`."""
     entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""

@@ -41,7 +41,7 @@ _STYLES: dict[str, str] = {
     "unreviewed": "dim",
 }
 _SHOWN = 3
-"""How many cases of each outcome are shown without `--cases`."""
+"""How many cases of each outcome are shown unless `--cases` is given."""
 
 
 @command("review")
@@ -121,7 +121,6 @@ def review_command(
 
 
 def _failing(pack: Pack, names: Sequence[str]) -> Counter[str]:
-    """Return the number of failing cases of these policies."""
     results = run_cases(pack, {}) if names else ()
     return Counter(
         each.policy for each in results if isinstance(each, CaseResult) and not each.passed and each.policy in names
@@ -153,7 +152,7 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
 
 
 def _lacking(pack: Pack) -> list[str]:
-    """Return the policies without a check that nobody has accepted yet."""
+    """Return the policies without a check that have not been accepted."""
     return [
         name
         for name, policy in pack.policies.items()
@@ -162,7 +161,7 @@ def _lacking(pack: Pack) -> list[str]:
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
-    """Return the policies that cite `document` (any if empty), in the order of the documents."""
+    """Return the policies that cite `document`, or any document if it is empty, in the order of the documents."""
     files = pack.document.files if pack.document is not None else ()
     order = {file.name: number for number, file in enumerate(files)}
     if document and not any(is_named(file, document) for file in order):
@@ -202,7 +201,6 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
 
 
 def _weighed(pack: Pack) -> str:
-    """Return the accuracy of the learned weights in one line; empty without learned weights."""
     from bylaw.compile.lesson import describe_weights
 
     learned = own_record(pack.root, WEIGHTS).get("learned") if (pack.root / WEIGHTS).is_file() else None

@@ -157,7 +157,6 @@ def draw_command(
 
 
 def draw(pack: Pack, name: str) -> str:
-    """Return the SVG of a rule's automaton or an action's circuit."""
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is not None:
         from bylaw.rule.drawing import draw_automaton

@@ -71,17 +71,17 @@ def scan_command(
 
 
 class _Entry(NamedTuple):
-    """A result: a line, and further lines about it."""
+    """A result: its line, and further lines about it."""
 
     head: str
     text: str
     more: Sequence[str] = ()
-    """Further lines. On one screen, only the first of them is shown."""
+    """Further lines. If the output must fit on one screen, only the first of them is shown."""
     style: str = ""
     later: Sequence[str] = ()
-    """More lines, shown only with `--all`."""
+    """Lines that are shown only with `--all`."""
     brief: str = ""
-    """A shorter text to show on one screen; empty if there is none."""
+    """A shorter text for output on one screen. It is empty if there is none."""
 
 
 class _Section(NamedTuple):
@@ -93,7 +93,7 @@ class _Section(NamedTuple):
 
 
 def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
-    """Print the result on one screen or, with `whole`, all of it with an explanation."""
+    """Print the result on one screen. With `whole`, print all of it, with an explanation."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
@@ -125,10 +125,10 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
 
 
 def _fitting(sections: Sequence[_Section]) -> list[int]:
-    """Return how many lines of each section fit on one screen, at least one each."""
+    """Return how many lines of each section fit on one screen, at least one of each."""
     shown = [1] * len(sections)
-    # Space is also needed for the first line, for the last line with a blank line above it, and in each section for a
-    # blank line, the title and a line on omitted entries.
+    # Other lines need space too: the first line, the last line and the blank line above it. Each section has a blank
+    # line, a title and a line about omitted entries.
     room = SCREEN - 3 - sum(4 + bool(section.header) for section in sections)
     while waiting := [at for at, section in enumerate(sections) if shown[at] < len(_lines(section, whole=False))]:
         for at in waiting[: max(room, 0)]:
@@ -140,7 +140,9 @@ def _fitting(sections: Sequence[_Section]) -> list[int]:
 
 
 def _lines(section: _Section, *, whole: bool) -> list[tuple[int, str, str, str]]:
-    """Return a section's lines, each with the number of its entry. Without `whole`, two lines per entry."""
+    """Return the lines of a section, each with the number of its entry. Without `whole`, an entry has two lines at
+    most.
+    """
     return [
         (number, head, text, style)
         for number, entry in enumerate(section.entries, 1)
@@ -179,7 +181,6 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
 
 
 def _generic(found: Sequence[Generic]) -> _Section:
-    """Show the effects of calls to generic tools."""
     entries = [_Entry("  ", f"{clean(each.tool, 60)}: {clean(summary(each), 2000)}") for each in found]
     return _Section("Tools whose calls do what an argument says; `bylaw init` drafts actions", entries)
 
@@ -201,7 +202,6 @@ def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
 
 
 def _habits(found: Scan) -> _Section:
-    """Show the usual look-ups before each write."""
     entries: list[_Entry] = []
     for write in found.writes:
         tool = clean(write.tool, 60)

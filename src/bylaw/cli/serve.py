@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bylaw.service.keys import Key
 
 SECRET = 32
-"""The minimum length of a session secret."""
 
 
 @command("serve")
@@ -94,7 +93,7 @@ def serve_command(
     check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
-        # A log that cannot be opened is reported before the address is printed.
+        # If the log cannot be opened, report it before printing the address.
         where = log.name
         warning = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
@@ -152,7 +151,7 @@ def pages_of(
 ) -> dict[str, Any]:
     """Return the console's pages, or an empty mapping if the packages for them are not installed.
 
-    `proxy` is a header and an address.
+    `proxy` consists of a header and an address.
     """
     try:
         from bylaw.console.pages import is_page, service_app
@@ -178,7 +177,7 @@ def pages_of(
 
 
 def _session_secret(given: str) -> bytes:
-    """Return the key that signs sessions. A given key survives restarts and can be shared by hosts."""
+    """Return the key that signs sessions. A given key survives restarts and can be shared between hosts."""
     if not given:
         return secrets.token_bytes(32)
     if len(given) < SECRET:

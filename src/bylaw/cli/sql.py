@@ -18,9 +18,8 @@ from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
 _WIDE = 500
-"""The table width outside a terminal, wide enough that names are not wrapped and stay searchable."""
+"""How wide a table is outside a terminal. Names are then not wrapped, so that a search finds them."""
 _SHOWN = 200
-"""The maximum number of rows to print."""
 
 
 @command("sql")

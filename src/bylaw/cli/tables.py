@@ -18,7 +18,7 @@ from bylaw.text.visible import visible
 
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole: bool = False) -> None:
-    """Print the counts, the rates per agent, and the findings by tool, policy, look-up and rule."""
+    """Print the counts, the rates of each agent, and the findings by tool, policy, look-up and rule."""
     for line in _headline(summary["counts"]):
         console.print(line, markup=False, style="bold")
     console.print()
@@ -47,7 +47,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole
 
 
 def _headline(counts: dict[str, Any]) -> list[str]:
-    """Return the counts in words: executed calls, then refused calls."""
+    """Return the counts in words, executed calls before refused ones."""
     told = [f"{_flagged(counts)} in {counted(counts['calls'], 'executed call')}"]
     told[0] += f" of {counted(counts['conversations'], 'conversation')}."
     if counts["broken_rules"]:
@@ -71,7 +71,7 @@ def _written(out: Path) -> str:
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
     """Return the conversation and step of the first flagged call, as arguments for `bylaw explain`.
 
-    Empty if there are no lines to search; None if no call is flagged.
+    The text is empty if there are no lines to search, and None if no call is flagged.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
@@ -89,7 +89,7 @@ def _finding(summary: dict[str, Any], out: Path) -> str | None:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Return the rates per agent. A name too long for its column gets its own line."""
+    """Return the rates of each agent. If a name is too long for its column, it gets its own line."""
     heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
@@ -140,7 +140,6 @@ def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Gro
 
 
 _MOST = 8
-"""The maximum number of policies in the table without `--all`."""
 
 
 def _policies(summary: dict[str, Any], severities: Mapping[str, str], *, whole: bool) -> Group | None:
@@ -185,7 +184,6 @@ def _rules(summary: dict[str, Any]) -> Group:
 
 
 def _undecided(summary: dict[str, Any]) -> Group:
-    """Return the undecided calls by rule and reason."""
     rules: dict[str, Any] = summary["open"]["rules"]
     rows = [
         ("" if place else name, OPEN_REASONS.get(reason, reason), f"{count:,}")
@@ -201,7 +199,7 @@ def _undecided(summary: dict[str, Any]) -> Group:
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Return the failed guards. Their calls have no verdict."""
+    """Return the failed guards, whose calls have no verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []
@@ -215,7 +213,7 @@ def _failures(summary: dict[str, Any], out: Path) -> list[str]:
 
 
 def _paper(summary: dict[str, Any]) -> str:
-    """Return `, strict` under the strict criterion, otherwise empty."""
+    """Return `, strict` under the strict criterion, otherwise an empty string."""
     return ", strict" if summary["criterion"] == "strict" else ""
 
 

@@ -48,6 +48,5 @@ def _changes(name: str, known: Known) -> Iterator[str]:
 
 
 def _lines(told: Told) -> list[str]:
-    """Return a description as indented JSON, to compare line by line."""
     text = msgspec.json.format(msgspec.json.encode(told.tool, order="sorted"), indent=1).decode()
     return visible(text).splitlines()

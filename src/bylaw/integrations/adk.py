@@ -33,7 +33,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
-"""The prefix of the calls that ADK adds to ask for a confirmation or a credential."""
+"""How the calls begin that ADK adds to ask for a confirmation or a credential."""
 
 
 class _Allowed(NamedTuple):
@@ -44,7 +44,7 @@ class _Allowed(NamedTuple):
     """The inner agent that makes the call."""
     decision: Decision
     arguments: dict[str, Any]
-    """The arguments on which the decision was made."""
+    """The arguments that the decision is about."""
 
 
 class ShieldPlugin(Adapter, BasePlugin):
@@ -66,18 +66,18 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls whose tools raised, by conversation and id. The next events show how the model sees the error."""
+        """Calls whose tools raised, by conversation and id. Later events show what the model saw of the error."""
         self._allowed: dict[tuple[str, str], _Allowed] = {}
         """Running calls, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
-        """The known rewinds, by conversation."""
+        """Known rewinds, by conversation."""
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         if told := self.instructions:
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Decide a call. Return None to let the call run; any other value replaces the tool's result."""
+        """Decide a call. None lets the call run. Any other value replaces the tool's result."""
         if self.is_idle:
             return None
         try:
@@ -98,8 +98,8 @@ class ShieldPlugin(Adapter, BasePlugin):
         return False
 
     def _hold(self, tool: Any) -> None:
-        """Make a new decision just before the tool runs if an agent's own callback, which runs after this plugin,
-        changed the call.
+        """Decide again just before the tool runs if the agent's own callback, which runs after this plugin, has changed
+        the call.
         """
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
@@ -116,7 +116,7 @@ class ShieldPlugin(Adapter, BasePlugin):
                 _, _, decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
                 if not decision.allowed:
                     return {"error": decision.feedback}
-            # `on_tool_error_callback` handles a tool that raises.
+            # If a tool raises, `on_tool_error_callback` takes over.
             call = Asked(id, tool.name, args)
             async with Execution(follower, call, allowed.decision, agent, reported=(BaseException,)):
                 result = await run(args=args, tool_context=tool_context)
@@ -154,7 +154,6 @@ class ShieldPlugin(Adapter, BasePlugin):
             self._guard.end(_key(session), session, self._heard(session))
 
     def follower(self, conversation: Any) -> Follower | None:
-        """Return the follower of a session."""
         return super().follower(_key(conversation))
 
     def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> tuple[Follower, str, Decision]:
@@ -183,7 +182,7 @@ class ShieldPlugin(Adapter, BasePlugin):
 
 
 class _InnerPlugin(ShieldPlugin):
-    """Shields the tools of a runner that a shielded tool runs, if the runner has no shield."""
+    """Shields the tools of a runner inside a shielded tool, if that runner has no shield."""
 
     @property
     def is_idle(self) -> bool:
@@ -191,7 +190,7 @@ class _InnerPlugin(ShieldPlugin):
 
 
 def _watched(run: Any) -> Any:
-    """Wrap a runner's method so that, inside a shielded tool, the shield is among its plugins."""
+    """Wrap a runner's method so that the shield becomes one of its plugins inside a shielded tool."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, manager = carried(), self.plugin_manager
@@ -207,7 +206,7 @@ for _name in ("run_async", "run_live"):
 
 
 def _key(session: Any) -> str:
-    """Return a session's key. Two users' sessions may have the same id."""
+    """Return a key for a session. Sessions of two users may have the same id."""
     return f"{session.app_name}/{session.user_id}/{session.id}"
 
 
@@ -228,12 +227,12 @@ def _live(events: Sequence[Any]) -> list[Any]:
 
 
 def _rewinds(event: Any) -> str:
-    """Return the invocation from which an event rewinds; empty for other events."""
+    """Return the invocation that an event rewinds to. It is empty for other events."""
     return getattr(event.actions, "rewind_before_invocation_id", None) or ""
 
 
 def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: False) -> list[Part]:
-    """Return the parts of events. `is_told` identifies inner agents' calls that were already decided."""
+    """Convert events to parts. `is_told` says whether an inner agent's call was already decided."""
     parts: list[Part] = []
     made = {call.id for event in events for call in event.get_function_calls() if call.id}
     for event in events:
@@ -248,7 +247,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         asked = [part.function_call for part in given if part.function_call]
         answers = [part.function_response for part in given if part.function_response]
         calls, told = ([each for each in found if not (each.name or "").startswith(OWN)] for found in (asked, answers))
-        # Until a call is confirmed, the text in place of its result is not a result.
+        # Until a call is confirmed, the text in place of its result does not count as a result.
         told = [each for each in told if each.id not in event.actions.requested_tool_confirmations]
         if is_aside:
             text = ""
@@ -266,12 +265,12 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
 
 
 def _node(event: Any) -> str:
-    """Return an event's workflow node. User messages have none; a message with a node is another agent's input."""
+    """Return an event's workflow node. User messages have none. A message with a node is another agent's input."""
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 
 
 def _is_aside(event: Any, calls: set[str]) -> bool:
-    """Whether the speaker works for another agent as a tool. The user may never see this message."""
+    """Whether the speaker works for another agent as a tool. The user may never see such a message."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 

@@ -39,12 +39,12 @@ from bylaw.trace.event import with_note
 class _Running(Struct, frozen=True, eq=False):
     follower: Follower
     histories: frozenset[str] = frozenset()
-    """The names of the providers that store the agent's messages."""
+    """The providers that store the agent's messages, by name."""
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
 PROMPT = "bylaw"
-"""The key of the prompt in approval requests, and of the answer in responses."""
+"""The key of the prompt in an approval request, and of the answer in a response."""
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
@@ -59,13 +59,10 @@ class ShieldMiddleware(Adapter):
 
     @property
     def all(self) -> list[Any]:
-        """The middleware for an agent's list."""
         return [_Run(self._guard), _Model(self._guard, self.instructions), _Tool(self._guard, pauses=self._pauses)]
 
 
 class _Run(AgentMiddleware):
-    """Finds the conversation of a run."""
-
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
@@ -89,7 +86,7 @@ class _Run(AgentMiddleware):
 
 
 class _Model(ChatMiddleware):
-    """Follows each model request and its answer. The calls in an answer are decided as one turn."""
+    """Follows each model request and its answer. The calls in one answer are decided as one turn."""
 
     def __init__(self, guard: Guard, instructions: str = "") -> None:
         self._guard = guard
@@ -125,7 +122,7 @@ class _Model(ChatMiddleware):
 
 
 class _Tool(FunctionMiddleware):
-    """Lets a function run, or answers instead of it."""
+    """Lets a function run, or answers in its place."""
 
     def __init__(self, guard: Guard, *, pauses: bool = False) -> None:
         self._guard = guard
@@ -146,7 +143,7 @@ class _Tool(FunctionMiddleware):
         if not decision.allowed:
             context.result = decision.feedback
             return
-        # The next messages show how the model sees a failed call.
+        # The next messages show what the model sees of a failed call.
         is_known = follower is not None
         async with Execution(follower, call, decision, agent, reported=(Exception,)) if is_known else nullcontext():
             await call_next()
@@ -162,7 +159,7 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """Return the answer in a response to an approval request. The request's own prompt does not count."""
+    """Return the answer in a response to an approval request. The prompt in the request does not count."""
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
@@ -175,7 +172,7 @@ def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
     marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
     name = occurrence or id
     if is_again:
-        # If the same call needs a second question, the framework considers the first question answered.
+        # If one call needs a second question, the framework regards the first as answered.
         name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 

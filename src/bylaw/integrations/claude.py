@@ -34,33 +34,33 @@ from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after the decision. Make the call again with the right arguments"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
-"""Prefixes of prompts that the program submits itself."""
+"""How prompts begin that the program submits itself."""
 MOST = 100
 PATIENCE = 10.0
-"""Seconds to wait for a call's message."""
+"""How many seconds to wait for a call's message."""
 LIMIT = 30.0
-"""The time limit for a decision in seconds."""
+"""The time limit for a decision, in seconds."""
 UNHEARD = "the shield did not receive the message with this call: wrap the messages in `guard.hear(...)`"
 LATE = "it was reported after other calls in the same message. Make the call again"
 UNSURE = "the shield received words that may be the user's, but no message contained them"
 REPLAY = "replay-user-messages"
-"""The option that makes the program send back the messages that the host has sent."""
+"""The option that makes the program echo the messages that the host has sent."""
 APPEND = "append-system-prompt"
-"""The program's option for text that follows a system prompt from a file."""
+"""The program's option for text to append to a system prompt from a file."""
 
 
 class Prompts:
-    """Submitted prompts whose author is not yet known.
+    """Submitted prompts whose author is still unknown.
 
     The hook receives every prompt: the user's, and those that the program creates when a subagent ends, a task is due
-    or a call continues. Only the host's own prompts come back among the messages, and summaries are never submitted. A
-    prompt that was both submitted and returned is therefore the user's.
+    or a call continues. Only the host's own prompts come back among the messages, and summaries are never submitted. So
+    a prompt that was both submitted and returned comes from the user.
     """
 
     def __init__(self) -> None:
         self._submitted: deque[str] = deque(maxlen=MOST)
         self._before = 0
-        """The number of prompts that finished runs have submitted."""
+        """How many prompts earlier runs have submitted."""
 
     def submit(self, text: str) -> None:
         self._submitted.append(text)
@@ -81,20 +81,20 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether a prompt from this run, possibly the user's, has not yet been echoed back."""
+        """Whether a prompt from this run, possibly the user's, has not come back yet."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
 class HostHooks:
-    """The changes that the host's own hooks make to call arguments, by call id."""
+    """What the host's own hooks change in call arguments, by call id."""
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
-        """The number of host hooks running for a call."""
+        """How many host hooks are running for a call."""
         self._idle = anyio.Condition()
         self._changed: dict[str, list[Any]] = {}
         self._decided: dict[str, Any] = {}
-        """The arguments on which each decision was made."""
+        """The arguments that each decision was about."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a hook of the host, so that the decision waits for it. A change after the decision stops the call."""
@@ -130,7 +130,7 @@ class HostHooks:
         return run
 
     async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """Return the arguments to decide, after the host's hooks have run."""
+        """Return the arguments to decide on, after the host's hooks have run."""
         with anyio.move_on_after(patience):
             async with self._idle:
                 while self._running.get(id):
@@ -144,14 +144,13 @@ class HostHooks:
         return changed[0]
 
     def ran(self, id: str, given: Any) -> None:
-        """Record the arguments with which a tool has run."""
+        """Record the arguments that a tool ran with."""
         decided = self._decided.pop(id, given)
         if decided != given:
             log.error("a tool ran with arguments that were not checked: a hook in a settings file changed them")
 
 
 def denied(why: str) -> dict[str, Any]:
-    """Return a hook's refusal of a call."""
     about = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
     return {"hookSpecificOutput": {**about, "permissionDecisionReason": why}}
 
@@ -208,9 +207,9 @@ class ShieldHooks:
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
-        """The current message of the model, and the reason why its turn is still open."""
+        """The model's current message, and why its turn is still open."""
         self._heard: dict[str, anyio.Event] = {}
-        """An event for each call, set when the message with the call arrives."""
+        """For each call, an event that is set when the message with the call arrives."""
         self._made: dict[str, _Made] = {}
         """Calls that may run and have no result yet."""
         self._advice: dict[str, str] = {}
@@ -254,7 +253,7 @@ class ShieldHooks:
         )
 
     async def asked(self, call: Any) -> list[Prompt]:
-        """Return the prompts of a deferred call; empty if the host's own hook deferred it."""
+        """Return the prompts of a deferred call. The list is empty if the host's own hook deferred the call."""
         follower = await self._ready()
         waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
         return prompts(waiting) if waiting is not None else []
@@ -293,7 +292,7 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
-                    # For a message in blocks, the SDK passes on the text and silently drops pictures and files.
+                    # From a message in blocks, the SDK passes on the text and silently drops pictures and files.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
@@ -302,7 +301,7 @@ class ShieldHooks:
                 pass
 
     async def _ready(self) -> Follower:
-        """Return the follower, after reading the conversation's log."""
+        """Return the follower once it has read the conversation's log."""
         if self._main is not None:
             return await self._main._ready()
         async with self._order:
@@ -311,7 +310,7 @@ class ShieldHooks:
         return self._follower
 
     async def _in_turn(self, work: Callable[[], None]) -> None:
-        """Run work in order, without blocking the event loop. The work may wait for the log."""
+        """Run work in order without blocking the event loop. The work may wait for the log."""
         async with self._order:
             await anyio.to_thread.run_sync(work)
 
@@ -341,7 +340,7 @@ class ShieldHooks:
         text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
         name = message.message_id or ""
         if self._turn is None or self._turn[0] != name or not name:
-            # Each part of one model response is a separate message with the same id.
+            # Each part of one model response is a separate message, and all have the same id.
             self._end_turn()
             self._turn = (name, self.session.turn(text))
             self._turn[1].__enter__()
@@ -406,7 +405,7 @@ class ShieldHooks:
         return decision
 
     def _plan(self, follower: Follower, call: Asked, agent: str) -> None:
-        """Treat a subagent's parallel calls as a separate turn."""
+        """Decide a subagent's parallel calls as a turn of their own."""
         self._end_turn()
         name, _ = self._inner.get(call.id, ("", call))
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]

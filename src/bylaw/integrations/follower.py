@@ -1,6 +1,7 @@
-"""Follows a conversation as a framework keeps it: reports new messages to the session, and decides each turn once.
+"""Follows a conversation as a framework keeps it. New messages are reported to the session, and each turn is decided
+once.
 
-Each message is reported once. A message that later disappears from the framework's history still counts as seen.
+Each message is reported only once. A message that later disappears from the framework's history still counts as seen.
 `history` aligns the two.
 """
 
@@ -33,20 +34,20 @@ from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
-"""Which of the user's answers count: all of them, only answers to agent messages that were reported here, or none."""
+"""Which of the user's answers count: all, only answers to agent messages that were reported here, or none."""
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
-"""Separates an inner agent's name from the id of its call."""
+"""Separates an inner agent's name from its call's id."""
 
 
 class Follower:
-    """One conversation in a framework. Several threads may use it."""
+    """A conversation in a framework. Several threads may use it."""
 
     def __init__(
         self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
     ) -> None:
-        """Follow `session`. Set `is_linked` if another principal has spoken earlier in the same history.
+        """Set `is_linked` if another principal spoke earlier in the same history.
 
         `answers` says which of the user's answers count. Without a conversation name, a request may be a repeat, or may
         come from an inner agent. Set `makes_calls` to False if calls are decided here and made elsewhere.
@@ -55,10 +56,10 @@ class Follower:
         self._makes_calls = makes_calls
         self._answers = answers
         self._is_passing = is_linked
-        """Whether other principals have spoken in the history since this conversation's last message."""
+        """Whether other principals have spoken since this conversation's last message."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions by id on the last turn's calls that were not made yet."""
+        """Decisions, by call id, about calls of the last turn that have not been made yet."""
         self._plans: set[tuple[str, str]] = set()
         """Messages of inner agents whose calls were decided."""
         self._given: dict[str, str] = {}
@@ -66,7 +67,7 @@ class Follower:
         self._names: set[str] = set()
         self._inner: set[str] = set()
         self._before: dict[str, str] = {}
-        """For a call that was repeated after its question was answered: its earlier id, by its new id."""
+        """The earlier id of a call that was repeated after its question was answered, by its new id."""
         self._answered: set[str] = set()
         self._unannounced: set[str] = set()
         """Ids of calls that were decided before their message arrived."""
@@ -75,15 +76,15 @@ class Follower:
         self._past: set[str] = set()
         """Names of calls that a history shows without results."""
         self._running: dict[str, str] = {}
-        """Tools of the calls that this process is running, by id."""
+        """The tools that this process is running, by call id."""
         self._foreign: dict[str, str] = {}
-        """The inner agent that made a call, by the id of the call, if the call is in a history that was passed as the
-        user's.
+        """The inner agent that made a call, by call id. Contains only calls from a history that was passed as if it
+        were the user's.
         """
         self._foreign_heard: set[str] = set()
-        """User messages in the histories of inner agents that were passed as the user's."""
+        """User messages in such histories of inner agents."""
         self._events = 0
-        """The number of the session's events that are known here."""
+        """How many of the session's events are known here."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -141,7 +142,7 @@ class Follower:
             self._before[event.id] = before
             self._known.rename(id, before, event.id)
         elif not event.agent:
-            # The history does not contain an inner agent's calls.
+            # The history does not contain the calls of inner agents.
             known = self._of_turn(event.turn, turns)
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
@@ -158,7 +159,7 @@ class Follower:
         return turns[turn]
 
     def follow(self, parts: Sequence[Part]) -> None:
-        """Process the history so far. The last turn is decided if it has no results; older turns have already run."""
+        """Process the history so far. If the last turn has no results, it is decided. Older turns have already run."""
         with self._lock:
             self.session.channel.reports_user = True
             try:
@@ -181,9 +182,7 @@ class Follower:
             self._is_passing = True
 
     def hear(self, context: Mapping[str, Any] | None) -> None:
-        """Continue with the principal of `context`. Messages from another principal that came earlier are not reported
-        again.
-        """
+        """Continue with the principal of `context`. Earlier messages from another principal are not reported again."""
         with self._lock:
             if self.session.vouch(context or {}):
                 self._is_passing = True
@@ -196,17 +195,16 @@ class Follower:
                 self._events = self.session.length
 
     def is_inner(self, id: str) -> bool:
-        """Whether an inner agent made the call."""
         with self._lock:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """Skip everything but the user's current message. The rest belongs to another principal or is in the log."""
+        """Skip everything except the user's current message. The rest belongs to another principal or is in the log."""
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
-            # The user has not spoken yet; the last message is an earlier one.
+            # The user has not spoken yet. The last message is an earlier one.
             last = len(parts)
         self._known = KnownMessages()
         for part in parts[:last]:
@@ -252,7 +250,7 @@ class Follower:
         self._known.keep(marks, found, told, is_sure=gap is None)
 
     def _distrust(self) -> None:
-        """Distrust the user's latest answer, which an unconnected run may already have used."""
+        """Distrust the user's latest answer, because an unconnected run may already have used it."""
         log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
         self.session.channel.reports_user = False
         self.session.unheard()
@@ -263,7 +261,6 @@ class Follower:
             self._running[_inner(agent, id)] = tool
 
     def finish(self, id: str, *, agent: str = "") -> None:
-        """Record that the call has returned or failed."""
         with self._lock:
             self._running.pop(_inner(agent, id), None)
             if not self._running:
@@ -278,9 +275,9 @@ class Follower:
         return not any(call in self._running for mark in marks for call in mark.calls)
 
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
-        """Follow a history with an inner agent's calls.
+        """Follow a history that contains an inner agent's calls.
 
-        The user may still have written its messages in another run, so they are recorded with unknown words.
+        The user may have written its messages in another run, so they are recorded with unknown words.
         """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
@@ -295,7 +292,7 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """Decide an inner agent's parallel calls from the message with id `key`. The user does not see its text."""
+        """Decide the parallel calls of an inner agent's message with the id `key`. The user does not see its text."""
         with self._lock:
             if key and (agent, key) in self._plans:
                 return
@@ -306,7 +303,7 @@ class Follower:
                         id = _inner(agent, call.id)
                         self._planned[id] = self._decide(Asked(id, call.tool, call.arguments), agent)
             except Exception as error:
-                # The calls will be decided one by one when they are made.
+                # These calls are decided one by one when they are made.
                 tell(error, f"the calls of `{agent}` could not be checked")
             self._events = self.session.length
 
@@ -331,7 +328,7 @@ class Follower:
                     given = arguments if isinstance(arguments, str) else dict(arguments)
                     is_repeated = before in self._open and self._is_repeated(before, tool, arguments)
                     if is_repeated:
-                        # Another worker, or this one before it stopped, may have made the call.
+                        # Another worker may have made the call, or this worker before it stopped.
                         self._lose(before)
                     if waiting is None:
                         self._unannounced.add(id)
@@ -349,7 +346,7 @@ class Follower:
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
         """Return the result of a write already made under this id, for frameworks that repeat calls.
 
-        After the user's next message, the id means a new call, because some models reuse ids.
+        After the user's next message, the id stands for a new call, because some models reuse ids.
         """
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
@@ -394,19 +391,19 @@ class Follower:
             return decision is not None
 
     def pause(self, id: str, *, agent: str = "") -> None:
-        """Pause a call until its question is answered. When repeated, the call is decided again."""
+        """Pause a call until its question is answered. The repeated call is decided again."""
         with self._lock:
             self._planned.pop(self._id(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
-        """Return the decision on a requested call that was not made yet."""
+        """Return the decision about a requested call that has not been made yet."""
         with self._lock:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
         """Interrupt an allowed call before it is done.
 
-        When the call is repeated, here or in another worker, it continues.
+        When it is repeated, here or in another worker, it continues.
         """
         id = self._id(agent, id)
         with self._lock:
@@ -414,18 +411,18 @@ class Follower:
             try:
                 self.session.interrupt(self._given[id], decision)
             except Exception as error:
-                # When made again, the call is decided anew, and its confirmation is used up.
+                # A repeated call is decided anew, and its confirmation is used up.
                 tell(error, f"the interruption of `{decision.tool}` could not be logged")
 
     def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
-        """Return the decision on an interrupted call that continues now."""
+        """Return the decision about an interrupted call that now continues."""
         name, given = self._given.get(id), as_object(arguments)
         return self.session.resume(name, tool, given) if name is not None and given is not None else None
 
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
-        """Report a call's result as the agent sees it."""
+        """Report the result of a call as the agent sees it."""
         id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
@@ -434,7 +431,7 @@ class Follower:
             try:
                 self._catch_up()
                 if name in self._answered:
-                    # Another worker may have repeated the call, which may then have run.
+                    # Another worker may have repeated the call, so it may have run.
                     return
                 self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
@@ -447,9 +444,9 @@ class Follower:
             self._events = self.session.length
 
     def end(self) -> None:
-        """End a run and write the events since the last call to the log.
+        """End a run, and write the events since the last call to the log.
 
-        Calls that the framework holds continue when they are made.
+        Calls that the framework holds back continue when they are made.
         """
         with self._lock:
             for id, decision in list(self._planned.items()):
@@ -471,11 +468,10 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """Return the id under which a call, perhaps of an inner agent, is known here."""
+        """Return the id that a call is known by here. The call may come from an inner agent."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
-        """Record that the outcome of an allowed call is unknown."""
         self._close(name)
         self.session.result("", id=name, captured=False)
 
@@ -501,7 +497,7 @@ class Follower:
         """Report a message to the session. Return the names of its calls."""
         match part:
             case Heard(text, whole=whole):
-                # Calls that another run of the conversation was about to make are decided again.
+                # Another run of the conversation was about to make these calls. They are decided again.
                 self._planned = {id: decision for id, decision in self._planned.items() if INNER in id}
                 for name in {*self.session.running, *self._past} if self._makes_calls else ():
                     if INNER not in name and name.partition("#")[0] not in self._running:
@@ -526,7 +522,7 @@ class Follower:
         return {call.id: self._given[call.id] for call in part.calls}
 
     def _answer(self, part: Answered, name: str | None) -> None:
-        """Report a tool's result to the session, once."""
+        """Report the result of a tool to the session, once."""
         if name in self._answered:
             return
         if name is not None and name in self._open:
@@ -540,7 +536,7 @@ class Follower:
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
-    """Whether a call repeats a refused one after its question was answered."""
+    """Whether a call repeats a refused call after its question was answered."""
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
@@ -555,12 +551,12 @@ def _inner(agent: str, id: str) -> str:
 
 
 def tell(error: Exception, what: str) -> None:
-    """Log an error: a user's error on one line, any other with its traceback."""
+    """Log an error: a user's error on one line, any other error with its traceback."""
     log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
 
 
 def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
-    """Return the decision on a call that could not be judged, as the pack says. It is never a silent allow."""
+    """Return the pack's decision for a call that could not be judged. It never allows the call silently."""
     tell(error, f"no decision on {tool}")
     binding = Binding(shield.pack, shield.postures, tool)
     ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be checked")

@@ -1,11 +1,11 @@
-"""What all adapters share: conversations by name, inner agents, pauses, and one path to a decision.
+"""What all adapters share: conversations by name, inner agents, pauses, and the only way to a decision.
 
-An inner agent is an agent that a tool runs. The outer agent writes the messages to an inner agent, so they do not count
-as the user's. The user does not see the inner agent's text. The inner agent's calls are decided in the outer
-conversation, so that one confirmation covers one write.
+An inner agent is an agent that a tool runs. The outer agent writes its messages, so they do not count as the user's.
+The user does not see its text. Its calls are decided in the outer conversation, so that one confirmation covers one
+write.
 
 A call that waits for a confirmation or approval pauses the framework, with one prompt per write. The user confirms a
-card. A reviewer approves with their name; this never counts as the user's confirmation. The call is then repeated with
+card. A reviewer approves with their name, which never counts as the user's confirmation. The call is then repeated with
 the same id and arguments.
 """
 
@@ -34,12 +34,11 @@ from bylaw.trace.event import Call, Message
 
 
 class Prompt(Struct, frozen=True):
-    """A question for which a call waits."""
+    """A question that a call waits for."""
 
     whom: Whom
-    """Who must answer: the `user`, or a reviewer (`person`) responsible for the policy."""
+    """Who must answer: the `user`, or a reviewer (`person`) who is responsible for the policy."""
     text: str
-    """The text to show."""
     tool: str
     arguments: dict[str, Any]
     id: str
@@ -69,7 +68,9 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """Return the prompts to answer before a call may run; empty if it may run or no answer would allow it."""
+    """Return the prompts to answer before a call may run. The list is empty if it may run, or if no answer would allow
+    it.
+    """
     if not decision.is_put:
         return []
     found: list[Prompt] = []
@@ -82,8 +83,8 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user has declined a card for any spelling of the call and has said nothing since. If so, the user is
-    not asked again.
+    """Whether the user declined a card for any spelling of the call and has said nothing since. If so, do not ask
+    again.
     """
     if decision.card is None:
         return False
@@ -105,14 +106,14 @@ def is_declined(session: LiveSession, decision: Decision) -> bool:
 
 
 def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-    """Report the user's answer to a card. `by` says how the user answered, such as the button."""
+    """Report the user's answer to a card. `by` says how the user answered, for example with a button."""
     if prompt.whom != "user":
         raise UsageError(f"`{prompt.tool}` waits for a reviewer, not for the user", hint="use `approve`")
     session.confirm(prompt.id, yes, by=by)
 
 
 def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-    """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
+    """Report a reviewer's answer. `by` is the name of the reviewer, which the log keeps."""
     if prompt.whom != "person":
         hint = "show them the card, and use `confirm`"
         raise UsageError(f"`{prompt.tool}` waits for the user, and no one else can answer for them", hint=hint)
@@ -124,10 +125,10 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
-    """Decide a call after its prompts were answered. `put` returns the answer or ends the run for now.
+    """Decide a call, after its prompts were answered. `put` returns an answer or ends the run for now.
 
     Without `put`, no question is asked. Each prompt is shown once. A framework that `replays` runs all of this again
-    and expects the same prompts in order.
+    and expects the same prompts in the same order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
@@ -152,7 +153,7 @@ def decide(
 
 
 def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
-    """Return the first prompt not yet shown and mark it as shown. A call's card and approval may have the same id."""
+    """Return the next prompt to show, and mark it as shown. A call's card and approval may have the same id."""
     found = next((each for each in prompts(decision) if (each.whom, each.id) not in was_put), None)
     if found is not None:
         was_put.add((found.whom, found.id))
@@ -160,8 +161,8 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """Return the answer to this prompt. An answer does not count if it belongs to another prompt or lacks an id or a
-    name.
+    """Return the answer to this prompt. An answer to another prompt, or without an id or a required name, does not
+    count.
     """
     while True:
         given = put(prompt)
@@ -174,7 +175,7 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer names its author if needed. A reviewer's answer without a name leaves the prompt open."""
+    """Whether an answer names its author if it must. A reviewer's answer without a name leaves the prompt open."""
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
@@ -200,7 +201,7 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
 
 
 MOST = 1_000
-"""The maximum number of conversations kept."""
+"""How many conversations are kept."""
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
 """The host's context: a fixed value, or a function of the run."""
@@ -213,9 +214,8 @@ class Carried(Struct, eq=False):
     id: str
     follower: Follower
     agent: str
-    """The inner agent that makes the call."""
     place: str = ""
-    """The call's position in the framework."""
+    """The position of the call in the framework."""
     is_running: bool = False
     """Whether the tool itself has started."""
 
@@ -225,7 +225,7 @@ _WITHIN: ContextVar[Carrying] = ContextVar("bylaw_within", default=())
 
 
 def begin(tool: str, id: str, follower: Follower, place: str = "") -> Token[Carrying]:
-    """Record that this task runs a call. Every agent started inside is an inner agent."""
+    """Record that this task runs a call. Every agent started inside it is an inner agent."""
     agent = inner_agent()
     follower.begin(id, tool, agent=agent)
     return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, agent, place)))
@@ -238,10 +238,10 @@ def end(token: Token[Carrying]) -> None:
 
 
 class Execution:
-    """Context manager around the execution of an allowed call, also for coroutines.
+    """A context manager around an allowed call, also for coroutines.
 
     After an exception of a type in `held`, the framework repeats the call. After an exception of a type in `reported`,
-    the history shows the call's outcome. After any other exception, the call may or may not have run.
+    the history shows the outcome. After any other exception, the call may or may not have run.
     """
 
     def __init__(
@@ -286,18 +286,18 @@ class Execution:
 
 
 def carried() -> Carried | None:
-    """Return the innermost call that this task runs."""
+    """Return the innermost call that this task is running."""
     return _WITHIN.get()[-1] if _WITHIN.get() else None
 
 
 def is_begun(id: str) -> bool:
-    """Whether this task runs the call with this id."""
+    """Whether this task is running the call with this id."""
     found = carried()
     return found is not None and found.id == id
 
 
 def inner_agent(id: str = "") -> str:
-    """Return the inner agent that runs here or that requested a call; empty for the main agent."""
+    """Return the inner agent that runs here or that requested a call. It is empty for the main agent."""
     within = _WITHIN.get()
     if id and is_begun(id):
         within = within[:-1]
@@ -305,7 +305,7 @@ def inner_agent(id: str = "") -> str:
 
 
 def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
-    """Wrap a framework's method to shield the agents that run inside a call.
+    """Wrap a method of the framework, so that agents inside a call are shielded.
 
     No framework reports that a tool runs an agent, and an inner agent must not act without the shield.
     """
@@ -317,10 +317,11 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 
 
 class Followers:
-    """The conversations of a framework that passes the whole history each time. A conversation that was discarded is
-    read again. The context may differ between runs; its `signed_in_as` names the principal. If another principal
-    continues in the same thread, a separate, linked conversation begins. The first principal's consent, statements and
-    approvals do not count there.
+    """The conversations of a framework that passes the whole history each time.
+
+    A conversation that was discarded is read again. The context may differ between runs, and its `signed_in_as` names
+    the principal. If another principal continues in the same thread, a separate, linked conversation begins. The first
+    principal's consent, statements and approvals do not count there.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -334,8 +335,8 @@ class Followers:
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
         """Return the follower of a conversation.
 
-        Without a key, the conversation is separate and the user's answers do not count. `run` is the framework's run,
-        for a context computed from it. `unnamed` distinguishes conversations without a key.
+        Without a key, the conversation is separate and the user's answers do not count. A context that is computed uses
+        `run`, the framework's run. `unnamed` distinguishes conversations without a key.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
@@ -384,14 +385,12 @@ class Followers:
 
 
 def _is_same(one: Vouched, other: Vouched) -> bool:
-    """Whether two contexts have the same principal or, without principals, are equal."""
+    """Whether two contexts have the same principal. Without principals, whether they are equal."""
     ours, theirs = dict(one or {}), dict(other or {})
     return other is None or (is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs))
 
 
 class Guard:
-    """Shields the tools of one framework's agents."""
-
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
         self.followers = Followers(shield, context)
         self.shield = self.followers.shield
@@ -405,7 +404,7 @@ class Guard:
 
     @property
     def agent(self) -> str:
-        """The inner agent that runs here; empty for the main agent."""
+        """The inner agent that runs here. It is empty for the main agent."""
         return self._agent or inner_agent()
 
     def decide(
@@ -435,7 +434,7 @@ class Guard:
         return follower, "", decide(follower, call, put, replays=replays)
 
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
-        """Return the conversation for which an inner agent works, and its name there.
+        """Return the conversation that an inner agent works for, and the agent's name there.
 
         If that conversation is unknown or uses another pack, the agent gets a separate conversation without a user, and
         has no name.
@@ -492,23 +491,23 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """The text for the system prompt. It is empty without `instruct`, and for an inner agent, because an inner
-        agent cannot ask the user.
+        """The text for the system prompt. It is empty without `instruct`, and for an inner agent, which cannot ask the
+        user.
         """
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:
-        """Return the follower of a conversation by the framework's name."""
+        """Return the follower of a conversation, by the framework's name for it."""
         return self._guard.followers.known(conversation)
 
 
 def joined(prompt: str | None, instructions: str) -> str:
-    """Append instructions to a system prompt, once."""
+    """Append instructions to a system prompt, unless they are already there."""
     if not prompt or not instructions:
         return prompt or instructions
     return prompt if instructions in prompt else f"{prompt}\n\n{instructions}"
 
 
 def disowned(parts: Sequence[Part]) -> list[Part]:
-    """Mark the user messages of a history as not the user's."""
+    """Mark the user messages in a history as not the user's."""
     return [replace(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]

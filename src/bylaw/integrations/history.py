@@ -22,18 +22,17 @@ By = Literal["user", "agent"]
 NOT_TEXT = "(not text)"
 """Stands for a message without words."""
 TAIL = 3
-"""At least this many final messages must match for a history whose beginning has changed."""
+"""If the beginning of a history has changed, at least this many of its last messages must match."""
 
 
 class Mark(Struct, frozen=True):
-    """The identity of a message."""
+    """Identifies a message."""
 
     by: By
     text: str
     calls: tuple[str, ...] = ()
-    """The ids of the calls in the message."""
     key: str = ""
-    """The framework's id for the message, if any."""
+    """The framework's id for the message, if it has one."""
 
     @property
     def said(self) -> str:
@@ -46,15 +45,13 @@ class Mark(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """A call that the agent requests."""
-
     id: str
     tool: str
     arguments: dict[str, Any] | str
 
     @property
     def function(self) -> dict[str, str]:
-        """Return the call in the format of chat messages."""
+        """The call in the format of chat messages."""
         given = self.arguments
         text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
         return {"name": self.tool, "arguments": text}
@@ -69,7 +66,7 @@ class Heard(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The message's words as reported and recognised, or a marker for a message without text."""
+        """The words of the message as reported and recognised, or a marker if it has no text."""
         return self.text if self.text.strip() else NOT_TEXT
 
     @property
@@ -78,15 +75,13 @@ class Heard(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """The agent's message with its parallel calls."""
-
     text: str
     calls: tuple[Asked, ...] = ()
     key: str = ""
 
     @property
     def words(self) -> str:
-        """The words by which the turn is recognised, or a marker for sound or pictures."""
+        """The words that identify the turn, or a marker for sound or pictures."""
         return self.text if self.text.strip() or self.calls else NOT_TEXT
 
     @property
@@ -101,11 +96,11 @@ class Answered(Struct, frozen=True):
     content: Any
     error: bool | None = None
     captured: bool = True
-    """Whether the call's outcome is known."""
+    """Whether the outcome of the call is known."""
 
 
 class Summary(Struct, frozen=True):
-    """A summary that a model or framework wrote in place of earlier messages."""
+    """A summary that replaces earlier messages, written by a model or the framework."""
 
 
 Part = Heard | Turn | Answered | Summary
@@ -120,7 +115,7 @@ def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
-    """Return arguments as data; None if they cannot be read."""
+    """Return arguments as data, or None if they cannot be read."""
     if not isinstance(arguments, str):
         return dict(arguments)
     try:
@@ -130,7 +125,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
 
 
 def plain(content: Any) -> Any:
-    """Return a result as data. Framework objects are converted to the text that the model sees."""
+    """Return a result as data. Framework objects become the text that the model sees."""
     try:
         msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError):
@@ -144,12 +139,12 @@ def as_text(content: Any) -> str:
 
 
 class Alignment(Struct, frozen=True):
-    """The unreported part of a history."""
+    """Says which messages of a history have not been reported."""
 
     places: tuple[int | None, ...]
-    """For each message: the index of the known message that it repeats, or None for a new message."""
+    """For each message, the index of the known message that it repeats, or None if it is new."""
     told: frozenset[int]
-    """The messages to report: new messages that do not merely replace known messages."""
+    """The messages to report: new ones that do not merely replace known ones."""
     gap: int | None = None
     """The position before which unknown messages may be missing."""
 
@@ -207,8 +202,8 @@ def _once(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether the history starts with the first known messages, or with a summary in the form of a user message, and
-    continues with the last known messages.
+    """Whether a history was shortened: it starts with the first known messages, or with a summary in the form of a user
+    message, and continues with the last known messages.
     """
     same = 0
     while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
@@ -259,31 +254,30 @@ def _first(places: Sequence[int | None]) -> int:
 
 
 def _has_moved(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], told: Set[int]) -> bool:
-    """Whether one of several seemingly new user messages may be an old one in another place."""
+    """Whether one of several apparently new user messages may be an old one that has moved."""
     fresh = [given[at] for at in told if given[at].by == "user"]
     gone = {mark.said for at, mark in enumerate(known) if mark.by == "user" and at not in places}
     return len(fresh) > 1 and any(not mark.key and mark.said in gone for mark in fresh)
 
 
 def _changed(known: Sequence[Mark], given: Sequence[Mark]) -> int | None:
-    """Return the position of the user's last message if its words are new."""
     at = max((at for at, mark in enumerate(given) if mark.by == "user"), default=-1)
     is_heard = any(mark.by == "user" and mark.said == given[at].said for mark in known)
     return None if at < 0 or is_heard else at
 
 
 def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[list[Mark], list[Mark]]:
-    """Remove unreliable ids: repeated ones, and ids that are assigned anew each time."""
+    """Remove ids that repeat or that are assigned anew each time."""
     sides = [list(known), list(given)]
     for by in ("user", "agent"):
         counts = [Counter(mark.key for mark in side if mark.by == by and mark.key) for side in sides]
         shared = {key for key in counts[0].keys() & counts[1].keys() if counts[0][key] == counts[1][key] == 1}
         before = {mark.key: mark for mark in known if mark.key in shared}
-        # An agent's message does not change. Another text under the same id is another message.
+        # An agent's message never changes. Different text under the same id means a different message.
         false = {
             each.key for each in given if each.key in shared and by == "agent" and not before[each.key].says_same(each)
         }
-        # A message that comes back without its id is recognised by its words.
+        # If a message comes back without its id, its words identify it.
         loose = {mark.said for mark in given if mark.by == by and not mark.key}
         for side, count in zip(sides, counts, strict=True):
             for at, mark in enumerate(side):
@@ -295,12 +289,12 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
-    """Return the position of a gap in an unknown history. A new user message alone has no gap."""
+    """Return the position of a gap in an unknown history. A single new user message has no gap."""
     users = [at for at, mark in enumerate(given) if mark.by == "user"]
     if not users:
         return 0 if given else None
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
-    # For an unknown history, only the last exchange is certainly at the end.
+    # In an unknown history, only the last exchange is certain to be at the end.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
 
 
@@ -313,8 +307,6 @@ class Known(Struct):
 
 
 class KnownMessages:
-    """The messages reported so far, in order."""
-
     def __init__(self) -> None:
         self._all: list[Known] = []
         self._last: tuple[list[Mark], list[Known | None], int] = ([], [], 0)
@@ -324,7 +316,6 @@ class KnownMessages:
         return bool(self._all)
 
     def add(self, mark: Mark, names: Mapping[str, str] | None = None) -> Known:
-        """Add a message at the end."""
         known = Known(mark, dict(names or {}))
         self._all.append(known)
         return known

@@ -1,4 +1,4 @@
-"""The shield as a middleware of LangChain's agents, and so of LangGraph. Extra `langchain`.
+"""The shield as middleware for LangChain's agents, and so for LangGraph. Extra `langchain`.
 
 The history is the agent's own state, so the shield knows it after a restart and in another worker. An agent that runs
 inside another agent's tool is an inner agent. Its calls are decided in the outer conversation.
@@ -41,8 +41,8 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""If there is no log, how many other workers may have shown a prompt before. Beyond this number, the agent gets a
-message instead of a prompt.
+"""How many other workers may have shown a prompt before, if there is no log. After that, the agent gets a message
+instead of a prompt.
 """
 ELSEWHERE = (
     "the answer to a card went to another `ShieldMiddleware`, and neither has a log: use one for all "
@@ -53,7 +53,7 @@ SOURCE = "lc_source"
 DISTINCT = 20
 """The minimum length of a message id that is unique worldwide. A UUID has 32 characters."""
 TOOL = "bylaw: a tool"
-"""Marks a message that a tool added to the history. It may repeat the user's words or quote a mail."""
+"""Marks a message that a tool added to the history. It may repeat the user's words or quote an e-mail."""
 
 
 class ShieldMiddleware(Adapter, AgentMiddleware):
@@ -75,17 +75,15 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self._begun: dict[str, None] = {}
-        """The threads whose model was called here; used only if there is no log."""
+        """The threads whose model was called here. Used only if there is no log."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """By thread: answers that arrived for prompts other than the one shown."""
+        """By thread, answers to prompts other than the one shown."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
-        """A suffix for prompt ids, because without a log, other workers count in the same way and would issue the same
-        ids.
-        """
+        """A suffix for prompt ids. Without a log, every worker counts in the same way, so their ids would be equal."""
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Add the instructions, and record that this thread's calls were not begun elsewhere."""
+        """Add the instructions, and record that this thread's calls did not begin elsewhere."""
         self._begin_thread(request)
         return handler(self._instructed(request))
 
@@ -111,7 +109,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
                 self._begun.pop(next(iter(self._begun)), None)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Let the call run, or answer instead of the tool."""
+        """Let the call run, or answer in place of the tool."""
         follower, agent, decision = self._decide(request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
@@ -120,7 +118,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return _kept(follower, agent, request, decision, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Do the same as `wrap_tool_call` for `ainvoke` and `astream`.
+        """Do the same as `wrap_tool_call`, for `ainvoke` and `astream`.
 
         Waiting for the log does not block the event loop.
         """
@@ -165,10 +163,10 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return self._guard.decide(thread, request.runtime, parts, asked, put, replays=True, unnamed=_first(messages))
 
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
-        """Return a function that shows a prompt by an interrupt.
+        """Return a function that shows a prompt through an interrupt.
 
-        The graph then repeats the node and feeds its interrupts all earlier answers in order, even answers to other
-        prompts and to other threads' calls.
+        The graph then repeats the node. It passes its interrupts all earlier answers in order, including answers to
+        other prompts and for other threads' calls.
         """
         answers = self._answers.setdefault(thread, {})
 
@@ -195,8 +193,8 @@ def _workers(answers: Iterable[str]) -> set[str]:
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """Mark calls that another worker, or this one before a restart, may have begun. They are decided again as possibly
-    run.
+    """Mark calls that another worker, or this one before a restart, may have begun. They are decided again, as if they
+    may have run.
     """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
@@ -220,7 +218,7 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
 def _disowned(result: Any, known: list[Any]) -> Any:
     """Mark user messages that a tool adds to the history.
 
-    A tool that hands over may pass on the history with the user's own messages, which stay unmarked.
+    A tool that hands over may pass on the history. The user's own messages in it stay unmarked.
     """
     if isinstance(result, list | tuple):
         return [_disowned(each, known) for each in result]
@@ -253,7 +251,7 @@ def _is_users(message: Any) -> bool:
 
 
 def _role(message: Any) -> str:
-    """Return a message's author: `user`, `agent`, an empty string if it has none, or `?` if the author is unknown."""
+    """Return who wrote a message: `user`, `agent`, an empty string for neither, or `?` if unknown."""
     if not isinstance(message, ChatMessage):
         return ""
     role = message.role.strip().lower()
@@ -267,7 +265,7 @@ def _asked(request: Any) -> Asked:
 
 
 def _told(request: Any, answer: Decision | Result) -> ToolMessage:
-    """Return the message instead of the tool's result: why the call may not run, or its earlier result."""
+    """Return the message that replaces the tool's result: why the call may not run, or its earlier result."""
     call = request.tool_call
     about: Any = {"tool_call_id": call["id"], "name": call["name"]}
     if isinstance(answer, Result):
@@ -276,7 +274,7 @@ def _told(request: Any, answer: Decision | Result) -> ToolMessage:
 
 
 def _message_of(result: Any, id: str) -> ToolMessage | None:
-    """Return the message that the agent will see as the call's result."""
+    """Return the message that the agent will see as the result of the call."""
     if isinstance(result, ToolMessage):
         return result
     results = result if isinstance(result, list) else [result]
@@ -297,7 +295,7 @@ def _messages(state: Any) -> list[Any]:
 
 
 def _thread(runtime: Any) -> str:
-    """Return the checkpointer's thread id, or an empty string if there is none."""
+    """Return the checkpointer's thread id, or an empty string."""
     config = getattr(runtime, "config", None)
     if config is None:
         info = getattr(runtime, "execution_info", None)
@@ -308,7 +306,7 @@ def _thread(runtime: Any) -> str:
 def _first(messages: list[Any]) -> str:
     """Identify a conversation without a thread by the ids of its messages up to the last user message.
 
-    LangGraph gives messages unique ids. A host may use the same message object in all conversations, so one id is not
+    LangGraph gives messages unique ids. A host may use one message object in all conversations, so a single id is not
     enough. Ids that a host counts itself do not identify a conversation.
     """
     last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
@@ -323,7 +321,7 @@ def _parts(messages: list[Any]) -> list[Part]:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() if message.additional_kwargs.get(SOURCE):
-                # A middleware wrote this, such as a summary of earlier messages.
+                # A middleware wrote this, for example as a summary of earlier messages.
                 parts.append(Summary())
             case ChatMessage() if (role := _role(message)) != "user":
                 if role == "agent":
@@ -332,7 +330,7 @@ def _parts(messages: list[Any]) -> list[Part]:
                     # The author is unknown and may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage() if not _is_users(message):
-                # Another participant, an agent or a tool wrote this.
+                # Another participant wrote this, such as an agent or a tool.
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)
@@ -374,7 +372,7 @@ class _Watch(BaseCallbackHandler):
         declared = self._pack.schema.tools.get(name)
         is_write = declared is not None and declared.effect == "write"
         if current is not None and _place(metadata) == current.place and not is_write:
-            # A tool that uses another tool: the decision covers both.
+            # If a tool uses another tool, the decision covers both.
             return
         outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
         hint = "add the middleware to the inner agent too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"
@@ -382,5 +380,4 @@ class _Watch(BaseCallbackHandler):
 
 
 def _place(metadata: Any) -> str:
-    """Return a run's position in the graphs."""
     return str((metadata or {}).get("langgraph_checkpoint_ns") or "")

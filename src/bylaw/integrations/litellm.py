@@ -1,8 +1,8 @@
 """The shield as a guardrail of LiteLLM, in its library and in its gateway. Extra `litellm`.
 
 LiteLLM asks the model, and its caller runs the tools. So a call is decided when the model's answer arrives. A stopped
-call never reaches the caller: the model gets the reason as the tool's result and is asked again. The caller's history
-lacks this exchange, so it is inserted into later requests.
+call never reaches the caller. Instead, the model gets the reason as the tool's result and is asked again. The caller's
+history lacks this exchange, so it is inserted into later requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,9 +30,9 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""The maximum number of consecutive model calls in which no requested tool call is allowed."""
+"""After this many model calls in a row without an allowed tool call, the model is not asked again."""
 KEPT = 10_000
-"""The maximum number of exchanges kept for insertion into callers' histories."""
+"""How many exchanges are kept for insertion into callers' histories."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _CALLERS = (
     "user_api_key_hash",
@@ -41,9 +41,9 @@ _CALLERS = (
     "user_api_key_end_user_id",
     "bylaw_agent",
 )
-"""Metadata of the gateway and of callers that identifies the sender of a request."""
+"""Metadata of the gateway and of callers that identifies who sent a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
-"""Fields that belong to one request only."""
+"""Fields that belong to a single request."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 
 
@@ -60,9 +60,9 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """Exchanges that the caller has not seen, by the preceding messages or the accompanying call."""
+        """Exchanges that the caller has not seen, by the messages before them or the call with them."""
         self._notes: OrderedDict[str, str] = OrderedDict()
-        """Advice on allowed calls by id, appended to their results."""
+        """Advice about allowed calls, by id. It is appended to their results."""
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Insert earlier exchanges. Reject requests that cannot be shielded."""
@@ -182,7 +182,6 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
 
 
 def _told(request: Mapping[str, Any], name: str) -> str:
-    """Return a value from a request's metadata."""
     for place in ("metadata", "litellm_metadata"):
         given = request.get(place)
         if isinstance(given, Mapping) and given.get(name):
@@ -225,7 +224,7 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def _plain(message: Any) -> dict[str, Any]:
-    """Return a message as data, from a dict or a LiteLLM object."""
+    """Return a message as data, given a dict or a LiteLLM object."""
     read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
     if plain["role"] == "user":

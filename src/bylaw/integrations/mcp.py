@@ -34,7 +34,7 @@ PASSED_ON: Any = (
     ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
     ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
 )
-"""Methods that the server answers, with parameters, request and answer types."""
+"""Methods that the server answers, with the types of parameters, request and answer."""
 
 
 def proxy(
@@ -86,7 +86,7 @@ def proxy(
 
 
 def upstream(where: str | tuple[str, ...]) -> Any:
-    """Return the server behind the proxy: a URL, or a command that starts one server for all calls."""
+    """Return the server behind the proxy, given as a URL, or as a command that starts one server for all calls."""
     if isinstance(where, str):
         return by_url(where)
     command, *arguments = where
@@ -94,7 +94,7 @@ def upstream(where: str | tuple[str, ...]) -> Any:
 
 
 def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[str] = ()) -> None:
-    """Serve by streamable HTTP at an address, or on standard input and output.
+    """Serve over streamable HTTP at an address, or on standard input and output.
 
     A request for another host, or from a web page of another origin, is refused, because a foreign site may have sent
     it. `hosts` are further names of the address, such as a gateway's.

@@ -21,9 +21,9 @@ from bylaw.integrations.follower import log
 from bylaw.shield import Decision, LiveSession
 
 BY = "elicitation"
-"""How the user answered a card, for the log."""
+"""How the user answered a card, as the log records it."""
 MOST_QUESTIONS = 4
-"""The maximum number of questions to the user about one call."""
+"""How often the user may be asked about one call."""
 CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
 FORM = {
     "type": "object",
@@ -47,9 +47,9 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """Return a question that only the user can answer; a confirmation does not count.
+    """Return a question that only the user can answer. A confirmation does not count.
 
-    Empty if the call is also denied.
+    The text is empty if the call is also denied.
     """
     if decision.answer != "ask":
         return ""
@@ -64,7 +64,7 @@ def question_for_user(decision: Decision) -> str:
 
 
 def as_yes(answer: Any) -> bool | None:
-    """Return the user's answer to a card; None if there is no usable answer."""
+    """Return the user's answer to a card, or None if it is unusable."""
     if answer is None or answer.action == "cancel":
         return None
     if answer.action != "accept":
@@ -74,7 +74,6 @@ def as_yes(answer: Any) -> bool | None:
 
 
 def as_words(answer: Any) -> str | None:
-    """Return the user's answer to a question, or None."""
     if answer is None or answer.action != "accept":
         return None
     said = (answer.content or {}).get("answer")
@@ -82,7 +81,7 @@ def as_words(answer: Any) -> str | None:
 
 
 async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any:
-    """Return the user's answer while the call waits; None if the client could not ask."""
+    """Return the user's answer while the call waits, or None if the client could not ask."""
     try:
         return await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
     except Exception as error:
@@ -91,7 +90,7 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
 
 
 def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
-    """Process the user's answer: text for a question, yes or no for a card. Return whether there was one."""
+    """Process the user's answer: text for a question, yes or no for a card. Return whether there was an answer."""
     if question:
         if (said := as_words(answer)) is None:
             return False
@@ -111,16 +110,15 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
-    """The question to the user: its text, or a card's id."""
+    """The question to the user, as its text or the id of a card."""
     times: int = 0
-    """How often the user was asked."""
     state: str | None = None
     """State to return to the server."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """Return the round that asks the user a question or requests a confirmation; None if neither helps."""
+        """Return the round that asks the user a question or for a confirmation, or None if neither helps."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -133,14 +131,16 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """Return the response that asks the user first; None if the user was already asked or asking does not help."""
+        """Return the response that asks the user first, or None if the user was already asked or asking
+        does not help.
+        """
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
             return None
         return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
 
     def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
-        """Return the server's question, with its call."""
+        """Return the server's question together with its call."""
         asked = answer.input_required
         return _required(asked.input_requests, Round(call, state=asked.request_state))
 
@@ -156,7 +156,7 @@ def needs_rounds(request: Any) -> bool:
 
 
 def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
-    """Return a call's round and the user's answer to Bylaw's question. Answers for the server are passed on."""
+    """Return the round of a call and the user's answer to Bylaw's question. Answers for the server are passed on."""
     params = request._srctx.params if request is not None else None
     given = params.get("requestState") if isinstance(params, Mapping) else None
     if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):

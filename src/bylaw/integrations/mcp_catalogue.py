@@ -1,9 +1,9 @@
 """Compares a server's current tool descriptions with the accepted ones.
 
 A server may change a description after review ("rug pull"), and the agent's model reads it. The first listing counts as
-accepted, unless a file contains the accepted descriptions. The agent always sees the accepted description. Calls of a
-tool with a changed description need approval until a reviewer accepts the change. Descriptions are identified by
-digest.
+accepted, unless a file contains the accepted descriptions. The agent always sees the accepted description. If a
+description has changed, calls of its tool need approval until a reviewer accepts the change. Descriptions are
+identified by digest.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ from bylaw.text.visible import clean, own_log
 
 FIRST = "the first listing"
 INSTRUCTIONS = "(server instructions)"
-"""Stands for the server's instructions among the tools. Tool names have no spaces."""
+"""Stands for the server's instructions in the list of tools. Names of tools have no spaces."""
 MOST = 10_000
-"""The maximum number of tools. Further tools of a server are not shown."""
+"""The maximum number of tools. Further tools are not shown."""
 WAITING = 10
-"""The maximum number of waiting descriptions per tool.
+"""How many descriptions of one tool may wait for review.
 
 Further descriptions are not kept, but the tool still needs approval.
 """
@@ -40,18 +40,13 @@ log = own_log()
 
 
 class Told(Struct, frozen=True):
-    """One description of a tool."""
-
     digest: str
     tool: dict[str, Any]
     at: float
     by: str = ""
-    """Who accepted the description."""
 
 
 class Known(Struct, frozen=True):
-    """The known descriptions of one tool."""
-
     accepted: tuple[Told, ...] = ()
     """The accepted descriptions. The last one is shown."""
     waiting: tuple[Told, ...] = ()
@@ -72,11 +67,11 @@ class Catalogue:
         self._is_open = True
         """Whether new tools count as accepted."""
         self.doubts: dict[str, str] = {}
-        """Why a tool's calls need approval, by tool."""
+        """By tool, why its calls need approval."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what was accepted in the meantime."""
+        """Read what has been accepted since."""
         if self._file is None or (stamp := _stamp(self._file)) == self._stamp:
             return
         with self._lock:
@@ -106,7 +101,7 @@ class Catalogue:
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """Return the server's instructions for the agent: as first seen, or as accepted since."""
+        """Return the server's instructions for the agent, as first seen or as accepted since then."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -115,7 +110,7 @@ class Catalogue:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Known]]:
-        """Open the tools by name for changes, which are then saved."""
+        """Open the tools by name for changes, and save the changes afterwards."""
         with self._lock:
             if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
                 self._read(self._file, stamp)
@@ -126,7 +121,7 @@ class Catalogue:
             self._doubt()
 
     def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
-        """Record a tool's description. With `is_open`, the first description is accepted."""
+        """Record the description of a tool. If `is_open` is set, the first description counts as accepted."""
         told = Told(digest_of(said), dict(said), time.time())
         if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known
@@ -171,7 +166,7 @@ class Catalogue:
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """Return the digest of what agents use, independent of order."""
+    """Return the digest of what agents use. The order of keys does not matter."""
     said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 
@@ -185,7 +180,6 @@ def read_book(file: Path) -> Book:
 
 
 def write_book(file: Path, book: Book) -> None:
-    """Write the file atomically."""
     text = msgspec.json.format(msgspec.json.encode(book, order="sorted"), indent=1)
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     try:

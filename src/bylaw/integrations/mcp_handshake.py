@@ -29,9 +29,9 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
 
 CONVERSATION = "bylaw/conversation"
-"""The conversation of the call."""
+"""The conversation that the call belongs to."""
 TURN = "bylaw/turn"
-"""The agent's turn that requested the call, as number or text; 1 and "1" are the same turn. Calls of one turn do not
+"""The agent's turn that requested the call, as a number or text. 1 and "1" are the same turn. Calls in one turn do not
 see each other's results.
 """
 AGENT = "bylaw/agent"
@@ -41,11 +41,11 @@ user's message.
 CONTEXT = "bylaw/context"
 """The client's context, such as `{"signed_in_as": "C1"}`. Another principal has a separate conversation."""
 MESSAGES = "bylaw/messages"
-"""User and assistant messages since the last call, as chat messages. Repeats are allowed. Without them, rules about
+"""User and assistant messages since the last call, as chat messages. They may repeat. Without them, rules about
 messages stay undecided. Calls and results are left out, because the proxy sees them itself.
 """
 NAME = 300
-"""The maximum length of a conversation's or agent's name."""
+"""The maximum length of the name of a conversation or agent."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
 """Fields of a message that contains only text."""
 _NOTES = ("system", "developer")
@@ -53,14 +53,13 @@ _NOTES = ("system", "developer")
 
 
 def name_in(given: Any, of: str) -> str:
-    """Return a given name as text."""
     if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
         raise UsageError(f"the name of {of} must be text of at most {NAME} characters")
     return str(given)
 
 
 def context_in(given: Any, where: str) -> dict[str, Any]:
-    """Return the given context by name. JSON text is decoded."""
+    """Return the context given under a name. JSON text is decoded."""
     if isinstance(given, str):
         try:
             read = msgspec.json.decode(given)
@@ -77,12 +76,11 @@ def context_in(given: Any, where: str) -> dict[str, Any]:
 
 
 def agent_in(meta: Mapping[str, Any]) -> str:
-    """Return the inner agent that makes the call; empty for the main agent."""
+    """Return the inner agent that makes the call. It is empty for the main agent."""
     return name_in(meta[AGENT], "the agent") if meta.get(AGENT) else ""
 
 
 def turn_in(meta: Mapping[str, Any]) -> str | None:
-    """Return the call's turn, if given."""
     turn = meta.get(TURN)
     if turn is None:
         return None
@@ -92,7 +90,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """Return the messages of the user and the agent; None if the call has none."""
+    """Return the messages of the user and the agent, or None if the call has none."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -119,7 +117,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
 
 
 def _talk(message: Any) -> str | None:
-    """Return the text of a message without calls or results; None for any other message."""
+    """Return the text of a message without calls or results, or None for any other message."""
     if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant", *_NOTES):
         return None
     if (
@@ -135,7 +133,9 @@ def _talk(message: Any) -> str | None:
 
 
 def _part(part: Any) -> str | None:
-    """Return the text of a message part; empty for a picture or file, None for a call, a result or an invalid part."""
+    """Return the text of a message part. It is empty for a picture or file, and None for a call, a result or an invalid
+    part.
+    """
     match part:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
             return text
@@ -148,16 +148,16 @@ def _part(part: Any) -> str | None:
 
 
 PATIENCE = 4.0
-"""Seconds that a handshake waits for the server's introduction."""
+"""How many seconds a handshake waits for the server's introduction."""
 CONTEXT_HEADER = "bylaw-context"
-"""The gateway's context as JSON. It overrides the client's context."""
+"""The gateway's context as JSON. It overrides the client's."""
 NO_SERVER = -32000
-"""The error code for the client, from JSON-RPC's range for servers."""
+"""The error code sent to the client, from JSON-RPC's range for servers."""
 _HANDSHAKES = ("initialize", "server/discover")
 
 
 class Gate(Middleware):
-    """Handles every request: a handshake immediately, other requests through the shield once it is ready."""
+    """Handles every request: a handshake immediately, and others through the shield once it is ready."""
 
     def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
         self._shield, self._make, self._fronts = shield, make, fronts
@@ -196,7 +196,7 @@ class Gate(Middleware):
                 reason = str(error) if isinstance(error, BylawError) else type(error).__name__
                 log.error("the proxy could not start: %s", reason)
                 raise McpError(code=NO_SERVER, message=f"the proxy could not start: {reason}") from error
-            # Another request may have created it meanwhile.
+            # Another request may have created it in the meantime.
             self._made = self._made or self._make(shield)
         assert self._made is not None
         return self._made
@@ -205,7 +205,7 @@ class Gate(Middleware):
 class Introduction(ProxyMetadataMiddleware):
     """Adds the server's introduction to a handshake if it arrives in time.
 
-    fastmcp waits for the server without a time limit, and has no setting for the wait or for the instructions that it
+    fastmcp waits for the server without a time limit. It has no setting for the wait, nor for the instructions that it
     forwards.
     """
 
@@ -257,7 +257,7 @@ async def _settled(shield: "Future[Shield]") -> None:
 
 
 async def saying_where(ctx: Any, call_next: Any) -> Any:
-    """Answer a request with unreadable parameters, naming their place."""
+    """Answer a request with unreadable parameters by naming their place."""
     try:
         return await call_next(ctx)
     except ValidationError as error:
@@ -266,7 +266,7 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 
 
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
-    """Report an unreadable response from the server as such, and not as an error in the request.
+    """Report an unreadable response as the server's fault, not as an error in the request.
 
     The call may have run, and "invalid params" would say that it had not.
     """
@@ -279,7 +279,6 @@ async def saying_whose(ctx: Any, call_next: Any) -> Any:
 
 
 def _fault_at(error: ValidationError) -> tuple[str, str]:
-    """Return the place and the message of an error."""
     first: Any = error.errors(include_url=False, include_input=False)[0]
     return "".join(f".{each}" for each in first["loc"] if each != "params"), first["msg"]
 
@@ -300,5 +299,5 @@ def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request_of(context: Any) -> Any:
-    """Return the client's request, with the session to ask the client."""
+    """Return the client's request, with the session through which the client can be asked."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None

@@ -1,9 +1,9 @@
 """Passes an MCP server's requests and notifications through the proxy to its client, and manages sessions.
 
-Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, ahead of the response
-they belong to. A server started by a command has one session for all clients. An HTTP server has one session per client
-for as long as the client is connected, so that notifications arrive and session state is kept. In the protocol without
-sessions (2026-07-28), each request has a connection of its own.
+Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, and before the
+response they belong to. A server started by a command has one session for all clients. An HTTP server has one session
+per client for as long as the client is connected, so that notifications arrive and session state is kept. In the
+protocol without sessions (2026-07-28), each request has its own connection.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,10 +33,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 MOST = 1000
-"""The maximum number of clients that are notified of changes."""
+"""How many clients are notified of changes."""
 NOBODY = -32000
 PATIENCE = 5.0
-"""The maximum time, in seconds, that a response waits for earlier notifications."""
+"""How many seconds a response waits for earlier notifications."""
 LISTS = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,
@@ -69,7 +69,6 @@ class Fronts:
 
     @contextmanager
     def taking(self, request: Any) -> Generator[None]:
-        """Register a client's request while it runs."""
         self._active.append(request)
         place = _place(request.session)
         self._known.pop(place, None)
@@ -82,7 +81,6 @@ class Fronts:
             self._active.remove(request)
 
     def of(self, place: Any) -> Front:
-        """Return how to reach a client."""
         for request in reversed(self._active):
             if _place(request.session) is place:
                 return Front(request.session, request.request_id)
@@ -91,8 +89,8 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Return the client to which a shared server's question goes. If several clients are possible, no client is
-        asked, because the question may be about another client's data.
+        """Return the client to ask a shared server's question. If several clients are possible, none is asked, because
+        the question may be about another client's data.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -113,12 +111,12 @@ class Fronts:
 
 
 def connection(session: Any) -> Any:
-    """Return the identity of a client's connection across requests, if there are sessions."""
+    """Identify a client's connection across requests, if there are sessions."""
     return getattr(session, "_connection", session)
 
 
 def _place(session: Any) -> Any:
-    """Return a client's identity. Without sessions (2026-07-28), this is the pipe to the client."""
+    """Identify a client. Without sessions (2026-07-28), this is the pipe to the client."""
     found = connection(session)
     if getattr(found, "protocol_version", None) not in MODERN_PROTOCOL_VERSIONS:
         return found
@@ -128,15 +126,15 @@ def _place(session: Any) -> Any:
 class Hearing(_ForwardingClientSession):
     """A server session that knows which notifications are still being forwarded.
 
-    The SDK forwards each notification in its own task without a public hook for its completion. So its methods are
-    overridden here, because a response must not overtake earlier progress.
+    The SDK forwards each notification in its own task and has no public hook for the end of that task. A response must
+    not overtake earlier progress, so the SDK's methods are overridden here.
     """
 
     passing = 0
     _done: anyio.Event | None = None
 
     def _intercept_notification(self, method: str, params: Any) -> bool:
-        # Notifications arrive here in order; each is forwarded in a separate task.
+        # Notifications arrive here in order. Each is forwarded in a separate task.
         is_ours = super()._intercept_notification(method, params)
         if not is_ours:
             self.begin()
@@ -165,8 +163,7 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """The client with which the proxy connects to the server. It forwards the server's questions to the downstream
-    client.
+    """The client that connects the proxy to the server. It forwards the server's questions to the downstream client.
 
     fastmcp's own handlers drop parts of a question and do not distinguish clients. They can be replaced only here.
     """
@@ -180,7 +177,7 @@ class PassingClient(ProxyClient):
         self.is_shared = isinstance(transport, StdioTransport)
         """Whether all clients share one server process and one session."""
         self._greeting = anyio.Lock()
-        """Held while the shared session begins, so that it begins once."""
+        """Held while the shared session begins, so that it begins only once."""
         self.connection: Any = None
         """The connection of the downstream client, if that client has its own session with the server."""
         super().__init__(transport, **settings)
@@ -188,7 +185,7 @@ class PassingClient(ProxyClient):
         self._transport_options = replace(self._transport_options, session_class=Hearing)
 
     def for_one_request(self) -> "PassingClient":
-        """Return a client with the same session that reports progress to one request only."""
+        """Return a client with the same session that reports progress to a single request."""
         mine: Any = copy.copy(self)
         mine._proxy_rc_ref = [None]
         mine._progress_handler = _make_restoring_handler(default_proxy_progress_handler, mine._proxy_rc_ref)
@@ -206,7 +203,7 @@ class PassingClient(ProxyClient):
         self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
-        """Declare to the server only the capabilities of the downstream client."""
+        """Declare to the server only what the downstream client can do."""
         with suppress(McpError):
             has = self._front().session.client_capabilities
             handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
@@ -255,12 +252,12 @@ class PassingClient(ProxyClient):
         handlers["list_roots_callback"] = _told_why(roots)
         handlers["logging_callback"] = log
         handlers["message_handler"] = self._hearing(heard)
-        # Without sessions, each request states its log level; fastmcp would request all messages.
+        # Without sessions, each request states its log level. fastmcp would request all messages.
         handlers["log_level"] = None
         self.count_progress()
 
     def count_progress(self) -> None:
-        """Send progress to the request for which this client makes its calls."""
+        """Send progress to the request that this client makes its calls for."""
         tell = self._progress_handler
 
         async def counted(*progress: Any) -> None:
@@ -291,7 +288,7 @@ class PassingClient(ProxyClient):
         return hear
 
     def _front(self) -> Front:
-        """Return the downstream client for which this client makes a call."""
+        """Return the downstream client that this client makes a call for."""
         if self.is_shared:
             return self.fronts.asked()
         if self.connection is not None:
@@ -333,12 +330,10 @@ class Links:
     def __init__(self, upstream: Any, fronts: Fronts) -> None:
         self._plain = PassingClient(upstream, fronts=fronts, negotiated=self._negotiated)
         self._version = ""
-        """The server's protocol version."""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """The clients of the server, by the connection of the downstream client."""
+        """The clients of the server, by the downstream client's connection."""
 
     def client(self) -> PassingClient:
-        """Return a client of the server for the current request."""
         mode = self._mode()
         if mode != "legacy" or self._plain.is_shared:
             return self._fresh(mode)
@@ -354,7 +349,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """Return the protocol version to use with the server, whichever version the downstream client uses."""
+        """Return the protocol version to use with the server, whichever one the downstream client uses."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -377,7 +372,7 @@ class Links:
                 await kept._disconnect(force=True)
 
     async def is_begun_anew(self, session: Any, error: Exception) -> bool:
-        """Whether a request failed only because the server no longer knows the session, and may be sent again."""
+        """Whether a request failed only because the server no longer knows the session. It may then be sent again."""
         place = connection(session)
         if not (isinstance(error, McpError) and error.error.message == ENDED and place in self._kept):
             return False

@@ -33,7 +33,7 @@ from bylaw.trace.event import Message, Result
 MASKED = "[masked]"
 WITHHELD = "[withheld: parts of this result are not for you, and they cannot be separated]"
 RUNNING = 80
-"""The minimum length at which a value without line breaks counts as text and not as a name."""
+"""The minimum length at which a value without line breaks counts as text rather than a name."""
 
 
 def shows_all(tool: Tool | None) -> bool:
@@ -68,7 +68,7 @@ class Showing:
             data = read_data(text)
             if data is not None:
                 masked = Showing(self._plain()).value(data)
-                # The decoded data is equal; if nothing was masked, the text stays unchanged.
+                # The decoded data is the same. If nothing was masked, the text stays unchanged.
                 shown = text if masked == data else msgspec.json.encode(masked).decode()
             elif not is_error:
                 shown = msgspec.json.encode(Showing(self._plain()).value(instead)).decode() if instead else WITHHELD
@@ -83,7 +83,7 @@ class Showing:
 
 
 def read_data(text: str) -> Any:
-    """Return the object or list in a JSON text; None for any other text."""
+    """Return the object or list in JSON text, or None for any other text."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -101,14 +101,14 @@ def never_ran(error: BaseException) -> bool:
 def returned(answer: Any, tool: str) -> dict[str, Any]:
     """Return the record of a response: its content, and whether it failed.
 
-    The content may be present as data and as text, and an agent may read either. If they contradict each other, nothing
-    counts as shown.
+    The content may be present both as data and as text, and an agent may read either. If the two contradict each other,
+    nothing counts as shown.
     """
     structured, error = answer.structured_content, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
     if structured is None:
         return {"content": "\n".join(texts), "error": error}
-    # A tool without an object as result has its value under this name.
+    # If a tool's result is not an object, its value has this name.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
     if any(_contradicts(read_data(text), wrapped) for text in texts):
         log.warning("%s: its text result contradicts the structured result; neither counts as seen", tool)
@@ -128,7 +128,7 @@ def _contradicts(words: Any, data: Any) -> bool:
 
 
 def for_agent(answer: Any, tool: Tool | None) -> Any:
-    """Return the response without masked fields and with other authors' text marked."""
+    """Return the response without masked fields, and with other authors' text marked."""
     if tool is None or shows_all(tool):
         return answer
     showing, structured = Showing(tool), answer.structured_content
@@ -145,7 +145,6 @@ def for_agent(answer: Any, tool: Tool | None) -> Any:
 
 
 def with_note(answer: Any, decision: Decision) -> Any:
-    """Return the response with advice for the agent."""
     if not decision.feedback:
         return answer
     note = TextContent(type="text", text=decision.feedback)
@@ -154,11 +153,11 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""The maximum number of conversations, and of texts outside conversations, to remember."""
+"""How many conversations, and how many texts outside conversations, are remembered."""
 LINE = 3
-"""The minimum number of words at which a single line is recognised."""
+"""The minimum number of words by which a single line can be recognised."""
 LONG = 8
-"""The minimum number of words at which a text is recognised as a separate paragraph, so that the other paragraphs still
+"""The minimum number of words by which a text can be recognised as a separate paragraph. The other paragraphs still
 count.
 """
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
@@ -174,15 +173,13 @@ class _Seen(Struct):
 
 
 class HandedOut:
-    """The texts that a server has returned, by conversation."""
-
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """Texts that were requested without a conversation. They are not the user's words in any conversation."""
+        """Texts that were requested without a conversation. In no conversation do they count as the user's words."""
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
-        """Record a server's texts, in their conversation and its log if known."""
+        """Record a server's texts, in their conversation and its log if these are known."""
         if session is None:
             for text in _known_by(part["text"] for part in parts):
                 self._anywhere[text] = None
@@ -194,7 +191,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """In user messages, replace text that came from a server with unknown words."""
+        """Replace text in user messages that came from a server with unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
@@ -203,7 +200,7 @@ class HandedOut:
         for part in said:
             if isinstance(part, Heard) and part.text not in seen.said:
                 own = own_words(part.text, texts)
-                # A server may return any words, even "No, stop." It is then unknown whether the user wrote them.
+                # A server may return any words, even "No, stop." Whether the user wrote them is then unknown.
                 part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found
@@ -226,8 +223,8 @@ class HandedOut:
 def own_words(text: str, handed: Iterable[str]) -> str:
     """Return a message without the paragraphs that contain a server's text. A text of one word counts only as a whole.
 
-    Sentences are never shortened, because the rest may mean the opposite. A message with a short server text is removed
-    completely, because a server could return "please do not".
+    Sentences are never shortened, because the rest may mean the opposite. If the server's text is short, the whole
+    message is removed, because a server could return "please do not".
     """
     whole, (folded, places) = _folded(text), _letters(text)
     for each in handed:
@@ -243,7 +240,7 @@ def own_words(text: str, handed: Iterable[str]) -> str:
 
 
 def _without(text: str, start: int, end: int) -> str:
-    """Return a text without every paragraph that a range touches."""
+    """Return text without the paragraphs that a range touches."""
     breaks = [*_BREAK.finditer(text)]
     before = max((each.end() for each in breaks if each.end() <= start), default=0)
     after = min((each.start() for each in breaks if each.start() >= end), default=len(text))
@@ -251,7 +248,7 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Return a normalised text with the original position of each character."""
+    """Return normalised text with the original position of each character."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):
@@ -267,25 +264,22 @@ def _folded(text: str) -> str:
 
 
 def _known_by(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the normalised text and its lines, by which it is recognised."""
+    """Yield the normalised text and its lines, which are used to recognise it."""
     for text in texts:
         lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
         yield from (folded for each in (text, *lines) if (folded := _folded(each)))
 
 
 def resource_parts(contents: Iterable[Any]) -> list[dict[str, str]]:
-    """Return the texts of a resource with their addresses."""
     return [{"uri": str(each.uri), "text": text} for each in contents if (text := _text(each))]
 
 
 def prompt_parts(messages: Iterable[Any]) -> list[dict[str, str]]:
-    """Return the texts of a prompt's messages with their roles."""
     found = [(each.role, getattr(each.content, "resource", each.content)) for each in messages]
     return [{"role": role, "text": text} for role, content in found if (text := _text(content))]
 
 
 def embedded(content: Iterable[Any]) -> list[dict[str, str]]:
-    """Return the texts of resources inside a tool's result."""
     return resource_parts(part.resource for part in content if getattr(part, "type", "") == "resource")
 
 

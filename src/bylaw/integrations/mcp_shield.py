@@ -58,7 +58,7 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import linked
 
 MOST_SESSIONS = 10_000
-"""The maximum number of conversations kept. The least recently used is dropped first."""
+"""How many conversations are kept. The least recently used one is dropped first."""
 NO_KEY = "the call does not say which conversation it belongs to, so earlier look-ups are unknown"
 FORGOTTEN = "the conversation was idle for so long that its look-ups are no longer known"
 
@@ -67,8 +67,8 @@ PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
 class Sessions:
-    """Sessions by key. A call without a key gets an empty session. A session that was dropped and has no log starts
-    empty.
+    """Sessions by key. A call without a key gets an empty session. A dropped session without a log starts
+    empty again.
     """
 
     def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST_SESSIONS) -> None:
@@ -79,7 +79,7 @@ class Sessions:
         self._forgotten: set[str] = set()
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
-        """The last speaker's conversation by key."""
+        """The last speaker's conversation, by key."""
         self._lock = threading.Lock()
 
     def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
@@ -108,8 +108,8 @@ class Sessions:
         return follower
 
     def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
-        """Return the current speaker's session, and the conversation's own session if its principal differs. Reads the
-        log.
+        """Return the current speaker's session. If its principal differs, also return the conversation's own session.
+        Reads the log.
         """
         session = self.get(key, context)
         if not key or not (context or session.may_be_handed_over):
@@ -145,14 +145,14 @@ class Sessions:
 
 
 MOST = 10_000
-"""The maximum number of conversations whose last listing is remembered."""
+"""For how many conversations the last listing is remembered."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
-"""The conversation's name as an HTTP header set by a gateway. It overrides the call's own value."""
+"""An HTTP header that a gateway sets to the name of the conversation. It overrides the call's own value."""
 ANSWER = 15.0
-"""Seconds in which a server must answer whether it is alive."""
+"""How many seconds a server has to answer whether it is alive."""
 DECIDING = 200
-"""The maximum number of concurrent decisions. Some decisions may wait for a model without delaying other decisions."""
+"""The maximum number of concurrent decisions. Some may wait for a model without delaying the others."""
 
 
 class Hiding:
@@ -165,11 +165,11 @@ class Hiding:
         """The clients that listen for changes, in the protocol without sessions."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """Return the tools that the user's words so far cannot require; empty if the user has said nothing."""
+        """Return the tools that the user's words so far cannot require. There are none if the user has said nothing."""
         allowance = session.allowance
         if allowance is None:
             return frozenset()
-        # A generic tool is needed for any of its actions.
+        # A generic tool is needed if any of its actions is.
         needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
         return frozenset(self._tools.keys() - needed)
 
@@ -191,8 +191,6 @@ class Hiding:
 
 
 class ShieldMiddleware(Middleware):
-    """Decides every tool call before it reaches the server."""
-
     def __init__(
         self,
         shield: Shield,
@@ -207,7 +205,7 @@ class ShieldMiddleware(Middleware):
     ) -> None:
         self.shield = shield
         self._hiding = hiding
-        """Hides tools that a request cannot use. None lists all tools."""
+        """Hides tools that a request cannot use. If it is None, all tools are listed."""
         self._catalogue = catalogue
         shield.doubts = catalogue.doubts
         self._fronts = fronts
@@ -239,7 +237,7 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """Return the server's response. If the server had forgotten the session, it did not run the request, so send it
+        """Return the server's response. A server that had forgotten the session did not run the request, so send it
         again.
         """
         try:
@@ -251,7 +249,7 @@ class ShieldMiddleware(Middleware):
         return await call_next(context)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-        """Let the call pass, or answer instead of the server."""
+        """Let the call pass, or answer in place of the server."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
         request, round, id, agent = request_of(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
@@ -348,7 +346,7 @@ class ShieldMiddleware(Middleware):
         return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
 
     async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Ask the user while the call waits; return the new decision and the call's id. An unanswered question is not
+        """Ask the user while the call waits. Return the new decision and the call's id. An unanswered question is not
         repeated.
         """
         session = call.session
@@ -364,8 +362,8 @@ class ShieldMiddleware(Middleware):
         return decision, id
 
     async def _checked(self, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Take a snapshot just before an allowed call acts on an element of the page. If the call would now do
-        something other than what was decided, make a new decision.
+        """Take a snapshot just before an allowed call acts on an element of the page. Decide again if the call would
+        now do something else.
         """
         tool = await anyio.to_thread.run_sync(call.session.page_tool, id)
         if not tool:
@@ -379,7 +377,7 @@ class ShieldMiddleware(Middleware):
         return await anyio.to_thread.run_sync(self._decide_now, call, id, limiter=self._deciding), id
 
     async def _snapshot(self, tool: str) -> str | None:
-        """Return the server's own snapshot of the page; None if there is none."""
+        """Return the server's own snapshot of the page, or None."""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:
@@ -423,7 +421,7 @@ class ShieldMiddleware(Middleware):
         """Return the server's tools with their accepted descriptions."""
         tools = await call_next(context)
         if not tools and (reason := await self._gone()):
-            # fastmcp lists no tools if it cannot reach the server.
+            # If fastmcp cannot reach the server, it lists no tools.
             raise McpError(code=NO_SERVER, message=reason)
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
@@ -437,7 +435,7 @@ class ShieldMiddleware(Middleware):
         return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
 
     async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
-        """Return the tools that the listing's conversation cannot use; empty for an unknown conversation."""
+        """Return the tools that the listing's conversation cannot use. There are none for an unknown conversation."""
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is None:
@@ -460,7 +458,7 @@ class ShieldMiddleware(Middleware):
         return hiding.tell(session, hiding.hidden(session))
 
     async def _gone(self) -> str:
-        """Return why the server cannot be reached; empty if it answers."""
+        """Return why the server cannot be reached, or an empty string if it answers."""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:
@@ -478,11 +476,11 @@ class ShieldMiddleware(Middleware):
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the operator's context, extended by a gateway or the client."""
+        """Return the operator's context, extended by that of a gateway or the client."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments without an undeclared one that only names the conversation."""
+        """Drop an undeclared argument that only names the conversation."""
         declared = self.shield.pack.schema.tools.get(tool)
         if declared is None or self._key_argument in declared.parameters:
             return arguments
@@ -495,7 +493,7 @@ class ShieldMiddleware(Middleware):
         try:
             await anyio.to_thread.run_sync(session.interrupt, id, decision)
         except Exception as error:
-            # When made again, the call is decided anew, and its confirmation is used up.
+            # A repeated call is decided anew, and its confirmation is used up.
             tell(error, f"the question about `{decision.tool}` is not in the log")
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
@@ -520,20 +518,17 @@ def _up_to_the_user(said: list[Part]) -> list[Part]:
 
 
 class _Call(Struct, frozen=True):
-    """A client's call with its conversation."""
-
     session: LiveSession
     tool: str
     arguments: dict[str, Any]
     meta: Mapping[str, Any]
     agent: str
-    """The inner agent that makes the call; empty for the main agent."""
+    """The inner agent that makes the call. It is empty for the main agent."""
     can_ask: bool
-    """Whether the user can be asked through the client."""
 
 
 class _AsTold(Tool):
-    """A tool in the server's own words. fastmcp would add a title and notes."""
+    """A tool as the server describes it. fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 
@@ -542,5 +537,4 @@ class _AsTold(Tool):
 
 
 def told_of(tool: Tool) -> McpTool:
-    """Return a tool in its server's words."""
     return tool.to_mcp_tool(title=tool.title, _meta=tool.meta)

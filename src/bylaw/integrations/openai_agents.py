@@ -52,13 +52,10 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""The start of the SDK's text that replaces the history for an agent after a handover. An agent may also write this
-text.
-"""
+"""How the SDK's text begins that replaces the history after a handover. An agent may write this text too."""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
-"""Tools that OpenAI runs on its own servers."""
 
 
 class ShieldHooks(RunHooks):
@@ -91,9 +88,9 @@ class ShieldHooks(RunHooks):
         self._answers: Answers = "all" if session.is_named else "heard"
         self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
-        """Decisions on calls that may run, by inner agent and id."""
+        """Decisions about calls that may run, by inner agent and id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """By the identity of each agent: its protected copy, and the parts from which the copy was created."""
+        """The protected copy of each agent, by the agent's identity, and the parts that the copy was made from."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
         """Names of tools whose calls the SDK may hold for approval."""
@@ -109,7 +106,7 @@ class ShieldHooks(RunHooks):
         return other
 
     def _inner(self, id: str = "") -> str:
-        """Return the inner agent that runs here or that requested a call; empty for the main agent."""
+        """Return the inner agent that runs here or that requested a call. It is empty for the main agent."""
         return self._agent or inner_agent(id)
 
     @property
@@ -155,9 +152,7 @@ class ShieldHooks(RunHooks):
         return protected
 
     def _instructed(self, given: Any) -> Any:
-        """Return an agent's instructions with the shield's added. An inner agent cannot ask the user, so it gets no
-        instructions from the shield.
-        """
+        """Add the shield's instructions to an agent's. An inner agent gets none, because it cannot ask the user."""
         told = self._instructions
         if not told or self._inner():
             return given
@@ -198,7 +193,7 @@ class ShieldHooks(RunHooks):
         return dataclasses.replace(
             tool,
             needs_approval=self._approval(tool.name, tool.needs_approval),
-            # The shield's guardrails are last before the tool and first after it.
+            # The shield's guardrails come last before the tool and first after it.
             tool_input_guardrails=[*(tool.tool_input_guardrails or ()), before],
             tool_output_guardrails=[after, *(tool.tool_output_guardrails or ())],
         )
@@ -232,7 +227,9 @@ class ShieldHooks(RunHooks):
         return True
 
     async def asked(self, item: Any) -> list[Prompt]:
-        """Return the prompts of a run's interruption; empty if only the tool's own `needs_approval` asks."""
+        """Return the prompts of a run's interruption. The list is empty if only the tool's own
+        `needs_approval` asks.
+        """
         call = item.raw_item
         return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
 
@@ -268,7 +265,6 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.allow(output_info=decision.id)
 
     async def _after(self, data: Any) -> ToolGuardrailFunctionOutput:
-        """Append advice to the result."""
         id = data.context.tool_call_id
         decision = self._decided.get((self._inner(id), id))
         if decision is None or not decision.feedback:
@@ -302,7 +298,7 @@ class ShieldHooks(RunHooks):
             await asyncio.to_thread(self._note_held, held)
 
     def _note_held(self, ids: Sequence[str]) -> None:
-        """Record held calls.
+        """Record calls that the SDK holds.
 
         The SDK holds a call whose arguments it would convert, such as 60 for a float, without asking. In another
         worker, the call continues only if the log says that it was interrupted.
@@ -341,7 +337,7 @@ def _shown(result: Any) -> str:
 
 
 def _parts(items: Any) -> list[Part]:
-    """Convert items of the Responses API. A message and the calls after it are one turn."""
+    """Convert items of the Responses API. A message and the calls after it form one turn."""
     parts: list[Part] = []
     text: str | None = None
     key, calls = "", []
@@ -386,7 +382,6 @@ def _key(item: dict[str, Any]) -> str:
 
 
 def _both(ours: RunHooks, theirs: RunHooks | None) -> RunHooks:
-    """Combine two sets of hooks. The shield's hooks run first."""
     return ours if theirs is None else _Both(ours, theirs)
 
 

@@ -76,7 +76,7 @@ class ShieldCapability(Adapter, AbstractCapability):
         return result
 
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
-        """Treat an agent as an inner agent if an output function runs it."""
+        """If an output function runs an agent, treat that agent as an inner agent."""
         if self._guard.agent:
             return await handler(output)
         follower = await asyncio.to_thread(self._guard.followers.get, ctx.conversation_id or "", ctx)
@@ -124,7 +124,7 @@ class _Shielded(WrapperToolset):
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A held call is repeated. The next messages show how the model sees a failed call.
+        # A held call is repeated. The next messages show what the model sees of a failed call.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
@@ -172,7 +172,7 @@ def _is_output(tool: Any) -> bool:
 
 
 def _as_asked(messages: Sequence[Any], id: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the model's own arguments, if parsing has only added defaults."""
+    """Return the model's own arguments if parsing has only added defaults."""
     for message in reversed(messages):
         for part in message.parts if isinstance(message, ModelResponse) else ():
             if isinstance(part, ToolCallPart) and part.tool_call_id == id:
@@ -209,7 +209,6 @@ def _arguments(call: ToolCallPart) -> dict[str, Any] | str:
 
 
 def _told(part: Any, ids: Collection[str]) -> Part | None:
-    """Return a user message or the result of a call."""
     if isinstance(part, UserPromptPart):
         content = part.content
         texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]

@@ -1,8 +1,8 @@
 """Guesses a tool's effect from its name, its definition and its results.
 
-Each piece of evidence adds weight to one effect. The effect with the most weight is the guess, and its lead gives the
-confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the guesses
-in a file.
+Each piece of evidence adds weight to one effect. The effect with the most weight is the guess, and its lead determines
+the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the
+guesses in a file.
 """
 
 import math
@@ -20,42 +20,40 @@ from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.policy.yaml import read_record, read_yaml_file
 
 EffectHint = tuple[Effect, float, str]
-"""An effect, the weight of the evidence for it, and a description."""
+"""An effect, the weight of its evidence, and a description."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
 
 
 class Guess(Struct, frozen=True):
-    """A tool's inferred effect, with confidence and reasons."""
-
     tool: str
     effect: Effect
     sure: float
-    """A number from 0 to 1. It is 1 only if a reviewer set the effect."""
+    """A number from 0 to 1. Only an effect that a reviewer set is 1."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
     trajectories: int = 0
     declaration: str = ""
-    """For a write: the line for tools.yaml that declares the most frequent error, if no log flags it."""
+    """The line for tools.yaml that declares the most frequent error of a write, if no log flags that error."""
 
 
 class Behaviour:
-    """How one tool's calls behaved in all conversations."""
-
     def __init__(self) -> None:
         self.calls = 0
         self.trajectories = 0
         self.refused = 0
         self.unflagged: Counter[str] = Counter()
-        """Declarations for results that look like errors but are not flagged."""
+        """Declarations for results that look like errors but are not flagged as such."""
         self.same = 0
-        """The number of repeated calls in a conversation with the same result."""
+        """How many repeated calls in a conversation had the same result."""
         self.changed = 0
-        """How often another tool's result changed between two equal calls around this one. All calls share a value."""
+        """How often another tool's result changed between two equal calls around this tool's call. The calls share a
+        value.
+        """
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions, usually one."""
+        """Evidence from recorded definitions. Most tools have one definition."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
@@ -75,7 +73,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
 
 
 def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
-    """Return the effect with the most weight, and the confidence."""
+    """Return the effect with the most weight, and the confidence in it."""
     score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
     for side, weight, _ in evidence:
         score[side] += weight
@@ -85,7 +83,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 
 
 def by_name(tool: str) -> list[EffectHint]:
-    """Return evidence from a tool's name: its first known verb."""
+    """Return the evidence in a tool's name, which is its first known verb."""
     if hands_over(tool):
         return [("none", 3.0, "its name suggests a handover to a person")]
     for position, word in enumerate(words_of(tool)):
@@ -96,7 +94,7 @@ def by_name(tool: str) -> list[EffectHint]:
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
-    """Return evidence from a recorded definition: MCP's hints, and the description's first verb."""
+    """Return the evidence in a recorded definition: MCP's hints, and the first verb of the description."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
     evidence: list[EffectHint] = []
@@ -116,7 +114,7 @@ def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
 
 
 def defined_name(definition: Mapping[str, Any]) -> str:
-    """Return the tool's name from a recorded definition, bare or wrapped as a function."""
+    """Return the name of a tool from its recorded definition, which may be wrapped as a function."""
     name = (_mapping(definition.get("function")) or definition).get("name")
     return name if isinstance(name, str) else ""
 
@@ -133,7 +131,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
         evidence.append(
             ("write", min(3.0, seen.changed) * share, f"a look-up gave a different result after it, {of} times")
         )
-    if seen.same and leans != "none":  # Arithmetic gives the same result too.
+    if seen.same and leans != "none":  # A calculation gives the same result twice too.
         evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))
     answered = max(1, seen.calls - seen.refused)
     if seen.empty * 2 > answered:
@@ -142,20 +140,22 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write, judged by its own conversation. The order of conversations must not matter."""
+    """Whether a call may be a write. Only its own conversation counts, so the order of conversations does
+    not matter.
+    """
     if tool in known:
         return known[tool] == "write"
     return weigh([*by_name(tool), *definitions.get(tool, ())])[0] == "write"
 
 
 class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file written by `--write-effects`."""
+    """The file that `--write-effects` writes."""
 
     effects: dict[str, Effect] = {}
 
 
 def read_effects(path: Path) -> dict[str, Effect]:
-    """Read a reviewer's effects by tool. All errors of the file are reported together."""
+    """Read the effects that a reviewer set, by tool. All errors in the file are reported together."""
     read = read_record(read_yaml_file(path), EffectsFile)
     if read.faults:
         raise PackError(read.faults, place=str(path))
@@ -165,7 +165,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
-    """Return the text of an effects file: each guess with confidence and reasons."""
+    """Return the text of an effects file, with the confidence and reasons for each guess."""
     lines = ["# Inferred by `bylaw scan`. Correct this file and pass it back with --effects.", "effects:"]
     for guess in guesses:
         name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)

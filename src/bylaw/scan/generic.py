@@ -25,21 +25,21 @@ from bylaw.trace import Call, Result
 Kind = Literal["sql", "shell", "page"]
 
 TRIES = 30
-"""The number of values after which an argument that no reader understands is no longer parsed."""
+"""If no reader understands this many values of an argument, its values are no longer parsed."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
-"""The maximum number of elements of one role that get an action each, and of parts in a summary."""
+"""How many elements of one role get their own action, and how many parts a summary shows."""
 _HELD: Mapping[Kind, str] = {"sql": "SQL", "shell": "shell commands", "page": "an element of a page"}
 
 
 class Part(Struct, frozen=True, order=True):
-    """The effect of a call: a kind of statement, a program, or the role of an element with its name and page."""
+    """What a call does: a kind of statement, a program, or the role of an element with its name and page."""
 
     what: str
     writes: bool = True
     name: str = ""
     page: str = ""
-    """The path of the page's address, with `*` for parts that have digits."""
+    """The path of the page's address. Parts with digits become `*`."""
 
 
 class Generic(Struct, frozen=True):
@@ -50,9 +50,9 @@ class Generic(Struct, frozen=True):
     kind: Kind
     calls: int
     unread: int
-    """Calls whose argument could not be parsed."""
+    """The number of calls whose argument could not be parsed."""
     parts: tuple[tuple[Part, int], ...]
-    """The effects of the calls, the most frequent first."""
+    """What the calls do, most frequent first."""
 
 
 class _Argument:
@@ -60,7 +60,7 @@ class _Argument:
         self.calls = 0
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
-        """Values with a part that certainly only reads, or that writes to known tables. Prose has hardly any."""
+        """Values with a part that certainly only reads, or that writes to known tables. Prose hardly ever has one."""
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
 
     def add(self, text: str, page: Page | None) -> None:
@@ -84,7 +84,7 @@ class _Argument:
 
     @property
     def kind(self) -> Kind | None:
-        """The reader that understands at least half of the values; None if there is none."""
+        """The reader that understands at least half of the values, or None."""
         for kind in self._parts:
             if self._sure[kind] and 2 * self._read[kind] >= self.calls and 5 * self._sure[kind] >= self._read[kind]:
                 return kind
@@ -110,7 +110,7 @@ def _parsed(read: Callable[[str], Iterable[Any]], text: str) -> Sequence[Any]:
 
 
 class GenericTools:
-    """Counts the effects of calls of generic tools."""
+    """Counts what the calls of generic tools do."""
 
     def __init__(self) -> None:
         self._arguments: defaultdict[tuple[str, str], _Argument] = defaultdict(_Argument)
@@ -131,7 +131,7 @@ class GenericTools:
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the strings in a call's arguments, also those inside records in lists, such as form fields."""
+    """Yield the strings in a call's arguments, including those inside listed records, such as form fields."""
     for name, value in arguments.items():
         if isinstance(value, str):
             yield name, value
@@ -142,7 +142,9 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Return `actions:` for tools.yaml with a guess for every logged effect. A person is asked about other effects."""
+    """Draft `actions:` for tools.yaml, with a guess for everything that the logs contain. The rest is left
+    to a person.
+    """
     if not found:
         return ""
     lines = [
@@ -163,7 +165,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
 
 
 def summary(found: Generic) -> str:
-    """Return a tool's effects on one line."""
+    """Describe what a tool's calls do, on one line."""
     told = f"{found.calls:,} calls with {_HELD[found.kind]} in `{found.argument}`"
     if found.kind == "page":
         listed = [f'{part.what} "{part.name}" on {part.page} {count:,}' for part, count in found.parts]
@@ -198,7 +200,7 @@ def _drafts(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _on_pages(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Draft an action for each role and name of an element; one for the whole role if it has many names."""
+    """Draft an action for each role and name of an element. If a role has many names, it gets a single action."""
     by_role: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for part, _ in found.parts:
         by_role[part.what][part.name].add(_pattern(part.page))

@@ -1,4 +1,4 @@
-"""Finds the look-ups that usually precede a write, the writes that lack them, and the sources of arguments."""
+"""Finds look-ups that usually precede a write, writes that lack them, and the sources of arguments."""
 
 import re
 from bisect import insort
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Firsts(Generic[T]):
-    """Keeps the `most` items that come first in order."""
+    """Keeps the first `most` items by their order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -40,20 +40,20 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""The tools linked to one value, each with its strongest link."""
+"""The tools connected with one value, each with its strongest link."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
-# A time of day is not a field: `10:13` does not show 13.
+# A time of day is not a field. `10:13` does not show 13.
 _IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
 _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How a write was prepared. Writes prepared in the same way are equal."""
+    """How a write was prepared. Two writes prepared in the same way are equal."""
 
     covers: frozenset[tuple[str, ValueCover]]
-    """For each argument path, the links of each of its values."""
+    """The links of each argument's values, by the argument's path."""
     chained: frozenset[str]
 
 
@@ -86,13 +86,13 @@ _WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "de
 
 
 def is_id(path: str) -> bool:
-    """Whether an argument's name says that it is an id, a number or a code."""
+    """Whether an argument's name marks it as an id, a number or a code."""
     last = path.rpartition(".")[2].rstrip("[]").lower().rstrip("_s")
     return last == "id" or last.endswith(("_id", "number", "_no", "code"))
 
 
 def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
-    """Return how the look-ups so far are linked to a call with these arguments."""
+    """Return how the look-ups so far are connected with a call that has these arguments."""
     covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
@@ -120,7 +120,8 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 def stance(value: str, text: str) -> Bond | None:
     """Return how `value` occurs in a result: as a field or key of a record, in a list or running text, or not at all.
 
-    Only neighbouring characters are examined, so that results need not be decoded. This serves guesses, never verdicts.
+    Only the neighbouring characters are examined, so that results need not be decoded. This is good enough for guesses,
+    but never used for verdicts.
     """
     here = occurs(value, text)
     if here < 0:
@@ -136,7 +137,7 @@ def stance(value: str, text: str) -> Bond | None:
 
 
 def _chained(near: dict[int, EarlierCall], lookups: Sequence[EarlierCall]) -> frozenset[str]:
-    """Return tools whose calls used a value from a linked look-up's result."""
+    """Return the tools that were called with a value from a linked look-up's result."""
     found: set[str] = set()
     for position, lookup in enumerate(lookups):
         if position in near or lookup.tool in found:
@@ -150,17 +151,17 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""The minimum share at which a look-up of the same id counts as usual."""
+"""A look-up of the same id is usual if at least this share of the writes have it."""
 _BELONGS = 0.9
-"""The minimum share, by the interval's lower bound, for look-ups of records that only refer to the id."""
+"""A look-up of records that only refer to the id is usual if the lower bound of its share is at least this high."""
 _ADDS = 0.1
-"""The minimum additional coverage for naming an alternative."""
+"""An alternative is named only if it covers at least this much more."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""The minimum number of look-ups that can be distinctive of a write."""
+"""The minimum number of look-ups that can distinguish a write."""
 FEWEST = 3
-"""The minimum number of writes that can make a look-up usual."""
+"""The minimum number of writes that can show a look-up to be usual."""
 
 
 class CallPlace(Struct, frozen=True):
@@ -170,7 +171,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The key for natural order, which sorts `chat-9` before `chat-10`."""
+        """A key for natural order, in which `chat-9` comes before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -178,35 +179,35 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """A group of look-ups, one of which usually comes before a write, for a value of the write's arguments."""
+    """A group of look-ups of which one usually precedes a write, for a value of the write's arguments."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The relevant arguments of the write. Empty if the connection goes through other look-ups."""
+    """The arguments of the write that the look-ups concern. It is empty if other look-ups make the connection."""
     reason: HabitReason
     hits: int
     cases: int
     low: float
     high: float
-    """The upper end of Wilson's interval for `hits` of `cases`."""
+    """The upper end of Wilson's interval for `hits` out of `cases`."""
     sure: float
-    """The confidence that the write needs the look-up: the low end of the interval, times the confidence in the
+    """How certain it is that the write needs the look-up: the low end of the interval, times the confidence in the
     effects.
     """
     lacking: tuple[CallPlace, ...] = ()
-    """The first calls without the look-up. There are `cases - hits` of these."""
+    """The first calls without the look-up. In total there are `cases - hits`."""
     shown: int = 0
-    """How many calls without the look-up had seen a record with the value through another look-up."""
+    """How many calls without the look-up had seen a record with the value in another look-up's result."""
     shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
-    """How the calls of a write tool were prepared, with the first examples of each kind."""
+    """How the calls of a write tool were prepared, with the first examples of each way."""
 
     def __init__(self, examples: int) -> None:
         self.patterns: Counter[Preparedness] = Counter()
         self.together: set[str] = set()
-        """Tools that were called in the same conversations."""
+        """Tools that occur in the same conversations."""
         self._examples: dict[Preparedness, Firsts[CallPlace]] = {}
         self._most = examples
 
@@ -224,7 +225,7 @@ class Preparation:
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
-    """Return the usual look-ups before `tool`, most certain first."""
+    """Return the look-ups that usually precede `tool`, most certain first."""
     own = prepared[tool]
     reads = {name for name, guess in guesses.items() if guess.effect == "read"}
     found: list[Habit] = []
@@ -249,7 +250,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether one of `tools` covered every value at `path`; None if the call lacks the argument."""
+    """Whether one of `tools` covered every value at `path`, or None if the call lacks the argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -267,7 +268,7 @@ def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond,
 
 
 def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
-    """Build greedily a small set of look-ups that covers the argument in most calls."""
+    """Greedily build a small set of look-ups that covers the argument in most calls."""
     present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
     left = sorted(present & reads)
     chosen: list[str] = []
@@ -285,8 +286,9 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return other usual look-ups of the same id, such as an account's limits, and look-ups of records that only refer
-    to it, if nearly every call made them.
+    """Return other usual look-ups of the same id, such as an account's limits.
+
+    If nearly every call made them, also return look-ups of records that only refer to the id.
     """
     by_id = [_habit(own, path, (name,), ("keyed",), "keyed") for name in sorted(reads)]
     by_record = [_habit(own, path, (name,), ("shows",), "belongs") for name in sorted(reads)]
@@ -302,7 +304,9 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of `tools` for one argument. `others` are look-ups that may have named the same entity."""
+    """Return the habit of calling `tools` for one argument. `others` are look-ups that may have named the
+    same entity.
+    """
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
     lacking = [pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False]
@@ -310,7 +314,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # Calls whose value no result had shown come first.
+    # Calls with a value that no result had shown come first.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -318,7 +322,6 @@ def _habit(
 
 
 def _merge(found: list[Habit]) -> list[Habit]:
-    """Merge the same look-ups on several arguments into the best supported one."""
     merged: dict[tuple[frozenset[str], HabitReason], Habit] = {}
     for habit in sorted(found, key=lambda habit: (-habit.low, habit.arguments)):
         key = (frozenset(habit.tools), habit.reason)
@@ -330,9 +333,9 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return look-ups that some cases may require.
+    """Return look-ups that only some cases require.
 
-    These are rare before this write, but far rarer before other writes.
+    They are rare before this write, but far rarer before other writes.
     """
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
@@ -350,7 +353,6 @@ def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]
 
 
 def _touching(own: Preparation) -> Counter[str]:
-    """Count the calls connected with each look-up in any way."""
     hits: Counter[str] = Counter()
     for pattern, count in own.patterns.items():
         for name in pattern.chained.union(name for _, cover in pattern.covers for name, _ in cover):
@@ -369,15 +371,15 @@ class Strange(Struct, frozen=True):
     place: CallPlace
     value: str
     source: str = ""
-    """For free text: the tool whose result contained the value, and the step, such as `read_file @2`."""
+    """If the value comes from free text, the tool and step of the result that contained it, such as `read_file @2`."""
 
 
 class Argument(Struct, frozen=True):
-    """An argument of a write tool, with the origins of its values."""
+    """An argument of a write tool, and where its values come from."""
 
     tool: str
     name: str
-    """The argument's path, such as `flights[].flight_number`."""
+    """The path of the argument, such as `flights[].flight_number`."""
     cases: int
     user: int
     host: int
@@ -385,29 +387,33 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether the argument has only a few values, such as kinds and classes. Such values need no origin."""
+    """Whether the argument has only a few different values, such as kinds and classes. Their origin does not matter."""
     sure: float
-    """The confidence that a value without origin is unusual: the lower bound of the share of values with an origin."""
+    """The confidence that a value without an origin is unusual: the lower bound of the share of values with
+    an origin.
+    """
     ids: bool = False
-    """Whether the values are identifiers: codes, addresses, links."""
+    """Whether the values identify something: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if nearly all other values have an origin or, for a few ids, may have one."""
+    """The first values without an origin, if nearly all other values have one. For a few ids, it is enough that the
+    others may have one.
+    """
     left_out: tuple[Strange, ...] = ()
-    """The first values without origin, if too few other values have an origin or the argument has only a few values."""
+    """The first values without an origin, if too few other values have one or the argument has only a few values."""
     from_text: tuple[Strange, ...] = ()
-    """The first values found only in free text inside a tool result."""
+    """The first values found only in free text inside a result."""
 
     @property
     def usual(self) -> bool:
         """Whether nearly all values have an origin, so that a value without one is unusual."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented. For a few ids, it is enough that nearly all may have an origin.
+        # Ids are rarely invented. If there are only a few, it is enough that nearly all may have an origin.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 
 
 class Origins:
-    """The origin counts of one argument."""
+    """Counts the origins of one argument's values."""
 
     def __init__(self, examples: int) -> None:
         self.kinds: Counter[OriginKind] = Counter()

@@ -13,10 +13,10 @@ from bylaw.policy.verb import words_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
-"""The maximum number of results examined per tool, because shapes repeat."""
+"""How many results of a tool are examined. More are not needed, because shapes repeat."""
 _WORDS = 8
 _SEEN = 300
-"""The maximum number of distinct values kept per field or argument, for comparing fields."""
+"""How many distinct values of a field or argument are kept, so that fields can be compared."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -25,7 +25,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often the field is present, the types of its values, and their words."""
+    """The values of one field or argument: how often the field is present, and the types and words of its values."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -45,7 +45,7 @@ class SeenValues:
             self.seen.add(str(value)[:80])
 
     def joined(self, other: "SeenValues") -> "SeenValues":
-        """Merge the values of one field that two tools show."""
+        """Merge the values of a field that two tools show."""
         if other is self:
             return self
         made = SeenValues()
@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values; `string` without values or without a common type."""
+        """The type that fits all values. It is `string` if there are no values or no such type."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
@@ -74,22 +74,22 @@ class SeenValues:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """The values, if they are few and repeat nearly twice on average."""
+        """The values, if they are few and each occurs nearly twice on average."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
 
 
 class RecordShape:
-    """Records at one place of a tool's results."""
+    """The records in one place of a tool's results."""
 
     def __init__(self) -> None:
         self.count = 0
         self.asked: Counter[str] = Counter()
-        """Arguments whose value was the record's key."""
+        """Arguments whose value was the key of the record."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
-        """Fields whose value repeats within one result. Such a field cannot be a key."""
+        """Fields whose value repeats within one result. They cannot be keys."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
         for record in records:
@@ -103,25 +103,25 @@ class RecordShape:
 
 
 class Shape:
-    """A tool's shape in logs."""
+    """The shape of a tool's calls and results in logs."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """Records in the results, by `each` path; empty for the result itself."""
+        """Records in the results by `each` path. The path of the result itself is empty."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
         """Records that are rows of a table, by path and entity."""
         self.promised: dict[str, SeenValues] = {}
-        """The results' fields according to the tool's definition."""
+        """The fields of results that the tool's definition promises."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments in every call or, without calls, those that the definition requires."""
+        """The arguments that every call has. Without calls, those that the definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
@@ -135,18 +135,18 @@ class Shape:
 
 
 RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tuple[str, ...]]"]
-"""Takes tool, record and arguments; returns the entity and key of the row, or an empty name."""
+"""Takes tool, record and arguments, and returns the entity and key of the row, or an empty name."""
 
 
 class Shapes:
-    """Shapes by tool, collected over conversations. `kind_of` recognises the rows of a database's tables."""
+    """Shapes by tool, collected over conversations. `kind_of` recognises the rows of database tables."""
 
     def __init__(self, kind_of: RowKind | None = None) -> None:
         self.tools: dict[str, Shape] = {}
         self._kind_of = kind_of
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool of the catalogue."""
+        """Add a tool from the catalogue."""
         shape = self.tools.setdefault(str(definition["name"]), Shape())
         shape.definition = dict(definition)
         shape.promised = _typed(definition.get("output"))
@@ -199,7 +199,6 @@ class Shapes:
 
 
 def _typed(schema: Any) -> dict[str, SeenValues]:
-    """Return the properties of a JSON schema as fields without values."""
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     made: dict[str, SeenValues] = {}
     names = {"array": "list", "string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
@@ -211,7 +210,7 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the records in a result, which is a record, lists records, or wraps one or a list of them."""
+    """Return the records in a result, which may be a record, list records, or wrap one record or a list."""
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -220,7 +219,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may contain lists. A wrapper contains little else.
+            # A record may contain lists, but a wrapper contains little else.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -237,12 +236,12 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
-    """Return the single record in an envelope such as `{"ok": true, "account": {...}}`."""
+    """Return the only record in an envelope such as `{"ok": true, "account": {...}}`."""
     rest = [name for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # If all parts are objects, the value is a table keyed by name.
+    # If every part is an object, the value is a table keyed by name.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]
@@ -256,7 +255,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 def type_of(value: Any) -> FieldType | str:
-    """Return the field type of a value; `null` for None."""
+    """Return the field type of a value. For None, it is `null`."""
     match value:
         case None:
             return "null"
@@ -279,7 +278,9 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """Return parameters for `tools.yaml`: the recorded schema, or the calls' arguments with `?` if optional."""
+    """Return parameters for `tools.yaml`: the recorded schema, or else the calls' arguments, with `?` if they are
+    optional.
+    """
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
         known = cast("dict[str, Any]", schema)
@@ -296,7 +297,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """Return a name's words without those that mean id, so that `reservationId` and `reservation` are equal."""
+    """Return the words of a name, except those that mean id. `reservationId` and `reservation` are equal."""
     words = words_of(name)
     while words and words[-1] in TAILS:
         words.pop()
@@ -309,14 +310,14 @@ def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
         return part
     words = words_of(part)
     same = [name for name in names if words and words_of(name) == words]
-    # A part called `id` is its entity's id.
+    # A part called `id` is the id of its own entity.
     meant = bare(part) or tuple(words_of(thing))
     same = same or [name for name in names if meant and bare(name) == meant]
     return same[0] if same else ""
 
 
 def singular(word: str) -> str:
-    """Return the singular, such as `story` for `stories`, `box` for `boxes` and `bill` for `bills`."""
+    """Return the singular: `story` for `stories`, `box` for `boxes`, `bill` for `bills`."""
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if word.endswith(("sses", "xes", "ches", "shes")):

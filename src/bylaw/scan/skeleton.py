@@ -23,12 +23,12 @@ _MARK = "(example written by init)"
 
 
 class Example(Struct, frozen=True):
-    """An example guard: the record that a write names must exist and have been looked up."""
+    """An example guard, which requires that the record named by a write exists and was looked up."""
 
     tool: str
     thing: LoggedThing
     arguments: tuple[str, ...]
-    """The write's arguments that name the record, in key order."""
+    """The arguments of the write that name the record, in the order of its key."""
 
     @property
     def id(self) -> str:
@@ -41,12 +41,12 @@ class Example(Struct, frozen=True):
 
     @property
     def definition(self) -> str:
-        """The guard's requirement, marked as a draft by `init`."""
+        """The requirement of the guard, marked as a draft by `init`."""
         return f"{_MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
 
 
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
-    """Return the write with the strongest habit of looking up a record that its arguments name."""
+    """Choose the write that is most often preceded by a look-up of a record that its arguments name."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -63,7 +63,6 @@ def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping
 def _about(
     tool: str, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
 ) -> Sequence[tuple[LoggedThing, tuple[str, ...]]]:
-    """Return the entities that a write's arguments name, most similar key names first."""
     fitting = [
         (distance, thing, arguments)
         for thing in found.values()
@@ -76,7 +75,6 @@ def _about(
 
 
 def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
-    """Return the values seen for each part of an entity's key, in records and as look-up arguments."""
     asked = shapes[thing.read].arguments if thing.read in shapes else {}
     return {
         part: {value for values in (thing.fields.get(part), asked.get(part)) if values for value in values.seen}
@@ -85,7 +83,7 @@ def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str
 
 
 def example_files(example: Example, shape: Shape) -> dict[str, str]:
-    """Return the guard and its cases by path."""
+    """Return the guard and its cases, by path."""
     name, thing, key = example.id.replace("-", "_"), example.thing.name, _asked(example)
     guard = f"""{_TALK.format(noun=example.noun, some=_some_field(example))}
 def {name}(call: {example.tool}, facts):
@@ -110,7 +108,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field for use as an example, but not a key whose spelling differs."""
+    """Return a field that serves as an example. A key that tools spell differently is not suitable."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -143,25 +141,25 @@ def _literal(value: str, shape: Shape, name: str) -> Any:
 _WIDE = 110
 _UNDECIDED = "undecided"
 _ROWS = 20
-"""The minimum number of rows for drafting a field with few values as an enumeration."""
+"""A field with few values becomes an enumeration if there are at least this many rows."""
 _LOOKED_UP = "an example: its guard requires only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Verbs of writes that may create or delete an entity."""
 
 
 class Skeleton(Struct, frozen=True):
-    """A new pack's files by path, and their sources."""
+    """The files of a new pack by path, and their sources."""
 
     files: dict[str, str]
     scan: Scan
     things: tuple[str, ...]
     sentences: int
     example: str
-    """The id of the policy with the example guard; empty if no write names a logged record."""
+    """The id of the policy with the example guard. It is empty if no write names a logged record."""
     whole: frozenset[str] = frozenset()
-    """Tools whose results are plain text such as an id."""
+    """Tools whose results are plain text, such as an id."""
     undeclared: tuple[str, ...] = ()
-    """Tools called in the logs but missing from the catalogue."""
+    """Tools that the logs call but the catalogue lacks."""
     places: dict[str, str] = {}
     """The place of each entity in the database, for `world:`."""
     unread: frozenset[str] = frozenset()
@@ -177,10 +175,10 @@ def skeleton(
     catalogue: Mapping[str, Mapping[str, Any]] | None = None,
     tables: Sequence[Table] = (),
 ) -> Skeleton:
-    """Draft a pack's files for `document` from `trajectories`.
+    """Draft the files of a pack for `document` from `trajectories`.
 
-    `catalogue` has each tool's description, parameters, effect and output, as in the pack's `tools.json`. `tables` are
-    from the tools' database.
+    `catalogue` holds each tool's description, parameters, effect and output, as in the pack's `tools.json`. `tables`
+    come from the tools' database.
     """
     catalogue = catalogue or {}
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
@@ -308,7 +306,6 @@ def _tools(
 
 
 def _shared(tools: Sequence[str], body: str) -> list[str]:
-    """Return the common body of several tools, in as few lines as fit."""
     if any("," in tool for tool in tools):
         return [f"  {word(tool)}: {body}" for tool in tools]
     lines: list[str] = []
@@ -322,13 +319,12 @@ def _shared(tools: Sequence[str], body: str) -> list[str]:
 
 
 def _names(tools: Sequence[str]) -> str:
-    """Return several names as one YAML key."""
     joined = ", ".join(tools)
     return joined if len(tools) > 1 and all(word(tool) == tool for tool in tools) else word(joined)
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
-    """Return a tool on one line if it fits, or else one line per part."""
+    """Return a tool on one line if it fits, otherwise each part on its own line."""
     whole = f"  {word(name)}: {flow(body)}"
     if len(whole) <= _WIDE:
         return [whole]
@@ -336,7 +332,9 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """Return a write's assumed changes: all fields but keys of the entities that its arguments name."""
+    """Return the changes that a write is assumed to make: all fields, except keys, of the entities that its arguments
+    name.
+    """
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)
@@ -355,7 +353,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """Return arguments that name an entity differently from its key, such as `loan_id` for loans with an `id`."""
+    """Return the arguments that call a key by another name, such as `loan_id` for loans with an `id`."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -403,7 +401,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
 
 
 def _observations(found: Sequence[LoggedThing]) -> list[str]:
-    """Return each tool's observations. A look-up that shows only its own entity needs none."""
+    """Return the observations of each tool. A look-up that shows only its own entity needs none."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:
@@ -446,7 +444,7 @@ def _policies(document: Document, example: Example | None) -> str:
         "    spans:",
     ]
     heading: str | None = None
-    # A quote means every occurrence, so a repeated sentence is listed once.
+    # A quote covers all of its occurrences, so a repeated sentence is listed once.
     first = {each.text: each for each in reversed(document.sentences)}
     for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:

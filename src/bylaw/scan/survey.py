@@ -22,29 +22,29 @@ EXAMPLES = 20
 
 
 class Write(Struct, frozen=True):
-    """A write tool with its usual look-ups and the origins of its arguments."""
+    """A write tool, the look-ups that usually precede it, and the origins of its arguments."""
 
     tool: str
     cases: int
-    """The number of accepted calls. Refused calls changed nothing and are left out."""
+    """The number of accepted calls. Refused calls are left out, because they changed nothing."""
     habits: tuple[Habit, ...]
     arguments: tuple[Argument, ...]
 
 
 class Scan(Struct, frozen=True):
-    """The survey's results, each with its confidence."""
+    """What a survey found, with the confidence in each result."""
 
     trajectories: int
     unreadable: int
-    """The number of unreadable records."""
+    """The number of records that could not be read."""
     agents: dict[str, int]
     formats: dict[str, int]
     tools: tuple[Guess, ...]
     writes: tuple[Write, ...]
     faults: tuple[str, ...] = ()
-    """The first errors of unreadable records."""
+    """The first errors about records that could not be read."""
     evidence: tuple[LookupEvidence, ...] = ()
-    """For each look-up, how many results were captured and readable."""
+    """How many results of each look-up were captured and readable."""
     generic: tuple[Generic, ...] = ()
     """Tools whose calls do what an argument says."""
 
@@ -55,7 +55,9 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """Survey `trajectories`. `effects` overrides guesses by tool; `examples` limits the calls listed per result."""
+    """Survey `trajectories`. `effects` replaces guesses by tool, and `examples` limits the calls listed for each
+    result.
+    """
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
         survey.add(trajectory)
@@ -63,7 +65,7 @@ def scan(
 
 
 class Survey:
-    """Counters over conversations, with a limited number of examples."""
+    """Counts over conversations, with a limited number of examples."""
 
     def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
@@ -80,11 +82,11 @@ class Survey:
         self._origins: dict[tuple[str, str], Origins] = {}
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool of the catalogue, even if it is never called."""
+        """Add a tool from the catalogue, even if it is never called."""
         self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
-        """Add one conversation, or an error for an unreadable one."""
+        """Add a conversation, or an error if it could not be read."""
         if isinstance(trajectory, BylawError):
             self._unreadable += 1
             self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
@@ -164,7 +166,9 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add evidence from a repeated look-up: about itself, or calls in between that share a value with it."""
+        """Add evidence from a repeated look-up, about the look-up and about calls in between that share a value with
+        it.
+        """
         if not between:
             self._behaviour[call.tool].same += before == after
             return
@@ -175,7 +179,6 @@ class Survey:
                 self._behaviour[other.tool].unchanged += before == after
 
     def _prepare(self, trajectory: Trajectory, writes: Sequence[int]) -> None:
-        """Count how each write was prepared and where its arguments came from."""
         events = trajectory.events
         provenance = Provenance(events, instructions=trajectory.instructions)
         starts: dict[int, int] = {}
@@ -202,7 +205,7 @@ class Survey:
     def _lookups(
         self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
     ) -> list[EarlierCall]:
-        """Return the look-ups whose results the agent had before its turn."""
+        """Return the look-ups whose results the agent had before its turn began."""
         found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]

@@ -18,7 +18,7 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""The minimum share of a record's fields that a table must have."""
+"""The minimum share of a record's fields that its table must have."""
 
 
 class Table(Struct, frozen=True):
@@ -29,12 +29,12 @@ class Table(Struct, frozen=True):
     fields: Mapping[str, SeenValues]
     rows: int
     world: Mapping[str, str]
-    """The place of the table for `world:` in entities.yaml."""
+    """Where the table is, for `world:` in entities.yaml."""
     is_key_named: bool = True
-    """False if JSON keys name the records and no field repeats that name. Look-ups then give the key's name."""
+    """False if JSON keys name the records and no field repeats the name. Look-ups then name the key."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """Return how well a record from a result fits the table; None if it is not one of its rows."""
+        """Return how well a record in a result fits the table, or None if it is not one of its rows."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -58,7 +58,7 @@ def kind_of(tables: Sequence[Table]) -> RowKind:
 
 
 def read_tables(path: Path) -> list[Table]:
-    """Read the tables with a key. Raises WorldError if the file is neither SQLite nor JSON."""
+    """Read the tables that have a key. Raises WorldError if the file is neither SQLite nor JSON."""
     try:
         with path.open("rb") as stream:
             is_sqlite = stream.read(16).startswith(b"SQLite format 3")
@@ -108,7 +108,6 @@ def _json_tables(data: Any, path: str, depth: int) -> Iterator[Table]:
 
 
 def _is_record(value: Any) -> bool:
-    """Whether an object has values of its own and not only nested records."""
     if not isinstance(value, dict) or not value:
         return False
     return not all(isinstance(part, dict) for part in cast(dict[str, Any], value).values())
@@ -123,7 +122,7 @@ def _filled(fields: dict[str, SeenValues], rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], entity: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the fields that identify each row: one id, or an id with another field; empty if there are none."""
+    """Return the fields that identify each row: one id, or an id with another field. Return nothing if none do."""
     fields = [name for name in rows[0] if is_name(name)] if rows else []
     if names is not None:
         return next(((each,) for each in fields if [str(row.get(each)) for row in rows] == names[: len(rows)]), ())
@@ -141,26 +140,26 @@ def _names_each(key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> bool
 
 
 def entity_name(table: str) -> str:
-    """Return an entity's name from its table's, such as `OrderLine` for `order_lines`."""
+    """Derive an entity's name from its table's, such as `OrderLine` from `order_lines`."""
     *words, last = words_of(table) or [""]
     return "".join(word.capitalize() for word in (*words, singular(last)))
 
 
 _SHARED = 0.5
-"""The minimum share of an argument's values that must be known values of the key."""
+"""An argument fits a key if at least this share of its values are known values of the key."""
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The minimum share of a look-up's records whose key was the value of one argument."""
+"""The minimum share of a look-up's records whose key was the value of the same argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the arguments for each part of a key, and the distance of their names from it (0 for equal names).
+    """Return the arguments for each part of a key, and how far their names differ from it (0 for equal names).
 
     Names are compared first. If no name fits, an argument fits if most of its values are `known` values of that part.
-    Empty if a part has no argument.
+    The result is empty if a part has no argument.
     """
     chosen: list[str] = []
     distance = 0
@@ -179,7 +178,7 @@ def arguments_for(
 
 
 def _shared(values: SeenValues, known: Collection[str]) -> float:
-    """Return the share of an argument's values that are known; 0 if too few to mean anything."""
+    """Return the share of an argument's values that are known. It is 0 if there are too few values to mean anything."""
     if values.type not in ("string", "integer"):
         return 0.0
     # Small numbers and booleans occur everywhere.
@@ -197,7 +196,7 @@ class ToolSight(Struct):
     tool: str
     each: str = ""
     key: dict[str, str] = field(default_factory=dict[str, str])
-    """The key parts whose names differ."""
+    """The parts of the key that the results call by another name."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
     has: str = ""
@@ -213,18 +212,18 @@ class LoggedThing(Struct):
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The look-up's arguments whose names differ, with their part of the key."""
+    """The look-up's arguments that call a part of the key by another name, each with that part."""
     finds: str = ""
-    """The key of another entity, if the look-up returns nothing else."""
+    """The key of another entity, if the look-up returns only that."""
     found_at: str = "$"
-    """The entity's path in the result."""
+    """The path of the entity in the result."""
     table: Table | None = None
 
 
 def things(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
 ) -> dict[str, LoggedThing]:
-    """Return the entities: database tables, and records that look-ups return, each with the tools that show it."""
+    """Return the entities (database tables, and records that look-ups return) with the tools that show them."""
     found: dict[str, LoggedThing] = {}
     for table in tables:
         thing = _stored(table, shapes, guesses)
@@ -257,14 +256,13 @@ def things(
 
 
 def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows the entity or takes its key. A database may have unrelated tables."""
+    """Whether a tool shows the entity or takes its key. A database may contain unrelated tables."""
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
 
 
 def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> LoggedThing:
-    """Return the entity of a table, with every tool whose results show its rows."""
     thing = LoggedThing(table.entity, table.key, dict(table.fields), table=table)
     looked_up: list[tuple[int, int, str, dict[str, str]]] = []
     shown = [
@@ -283,13 +281,12 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
     if looked_up:
         _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
         noun = name_of_thing(thing.read, ())
-        # `get_order(order_id)` returns an order, whatever its table's name.
+        # `get_order(order_id)` returns an order, whatever its table is called.
         thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
     return thing
 
 
 def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> None:
-    """Take the key's name from the look-up if no field has it."""
     for _, shape in looked_up:
         if len(shape.required) == 1 and is_name(shape.required[0]):
             old, new = thing.key[0], shape.required[0]
@@ -299,7 +296,7 @@ def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> Non
 
 
 def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[str, str]:
-    """Return the arguments that identify a look-up's record, each with its part of the key."""
+    """Return the arguments that identify the record of a look-up, each with its part of the key."""
     if len(thing.key) == 1:
         usual = [name for name, count in record.asked.items() if count >= _ASKED * record.count and is_name(name)]
         chosen = [spelled_like(thing.key[0], usual, thing=thing.name) or next(iter(usual), "")]
@@ -312,7 +309,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """Find a field that only one entity has, for each look-up that shows several."""
+    """For each look-up that shows several entities, find a field that only one of them has."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -330,7 +327,7 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
 
 
 def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft the entity of a look-up that was never called from its definition: its name and declared fields."""
+    """Draft the entity of a look-up that was never called, from the name and fields in its definition."""
     name, key = name_of_thing(tool, ()), tuple(shape.required)
     if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
         return
@@ -339,7 +336,7 @@ def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
-    """Propose a look-up for an entity that only lists show: named after it, with its key as arguments."""
+    """Propose a look-up for an entity that only lists show. It is named after the entity and takes its key."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:
@@ -382,12 +379,12 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
 
 
 def _named_after_its_key(tool: str, shape: Shape) -> bool:
-    """Whether a tool is named after its key: `get_invoice(invoice_id)` is, `get_approval(invoice_id)` is not."""
+    """Whether a tool is named after its key, as `get_invoice(invoice_id)` is, but not `get_approval(invoice_id)`."""
     return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
 
 
 def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft an entity from a look-up whose result is one record or one short text about its arguments."""
+    """Draft an entity from a look-up that returns one record, or one short text about its arguments."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
     key = tuple(name for name in shape.required if is_name(name))
@@ -405,15 +402,14 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
         name = "value"
         noun = name_of_thing("_".join(of), ())
         if is_name(last) and last not in key and noun != "LoggedThing" and getattr(found.get(noun), "key", key) == key:
-            name, called = last, "_".join(of)  # `get_flight_status` shows a flight's status.
+            name, called = last, "_".join(of)  # `get_flight_status` shows the status of a flight.
         fields = {name: shape.texts}
         sight = ToolSight(tool, fields={name: "$"}, absent=absent)
     else:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
-    # A look-up that shows nothing else about the entity belongs to another entity, so the look-up's own name is
-    # suggested.
+    # The look-up shows nothing else about the entity, so it belongs to another one. Suggest the name of the look-up.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = _name_by_key(called, key, found)
         found[name] = LoggedThing(name, key, fields, tool, [sight])
@@ -423,16 +419,16 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _is_table(record: RecordShape) -> bool:
-    """Whether an object is a table from names to values, such as airports by code."""
+    """Whether an object maps names to values, such as airports by code."""
     return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
-    """Recognise records of a known entity: every part of its key is in the records or among the arguments."""
+    """Recognise records of a known entity. Every part of its key is in the records or among the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
-    # `list_invoices` of an account shows invoices, although each has the account's id.
+    # `list_invoices` shows the invoices of an account, although each has the account's id.
     own = name_of_thing(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     _add_sight(tool, shape, place, record, thing)
@@ -440,7 +436,6 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
 
 
 def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> None:
-    """Record that a tool's results show an entity, and where its key is."""
     # An empty field would hide the argument with the same name.
     key: dict[str, str] = {}
     for part in thing.key:
@@ -456,13 +451,12 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
 
 
 def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
-    """Merge fields. A field that is always empty in one tool's results may get its type from another's."""
+    """Merge fields. If one tool's results never fill a field, another's may give its type."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
 
 def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> bool:
-    """Whether records may be of this entity."""
     shown = [spelled_like(part, record.fields, thing=thing.name) for part in thing.key]
     given = [spelled_like(part, shape.required, thing=thing.name) for part in thing.key]
     if not any(shown) or not all(one or other for one, other in zip(shown, given, strict=True)):
@@ -476,7 +470,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Logge
 
 
 def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, LoggedThing]) -> None:
-    """Draft an entity from listed records, keyed by the first field that identifies each record."""
+    """Draft an entity from listed records. Its key is the first field that identifies each record."""
     named = [
         name
         for name, values in record.fields.items()
@@ -493,7 +487,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
 
 
 def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThing]) -> str:
-    """Return a name for a tool's entity. If the name is taken, add the key, as in `RiderByEmail`."""
+    """Name the entity of a tool. If the name is taken, add the key, as in `RiderByEmail`."""
     name = name_of_thing(tool, ())
     if name not in taken or not key:
         return name_of_thing(tool, taken)
@@ -502,7 +496,7 @@ def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThin
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
-    """Return a name for a tool's entity: the tool's words in the singular, without verb and filler words."""
+    """Name the entity of a tool: its words in the singular, without verb and filler words."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]

@@ -1,4 +1,4 @@
-"""Writes YAML for people to correct. The YAML is plain, has no aliases, and is safe for any names in the logs."""
+"""Writes YAML for people to correct. It is plain, has no aliases, and is safe for any names in the logs."""
 
 import json
 import re
@@ -12,14 +12,14 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes repeated values in full, because packs allow no aliases."""
+    """Writes repeated values in full, because packs do not allow aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 class _OneLine(_Plain):
-    """Writes every text on one line."""
+    """Writes each string on one line."""
 
 
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
@@ -35,18 +35,17 @@ _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_a
 
 
 def dump(data: Any) -> str:
-    """Return data as a YAML block."""
     return _quickly(lambda dumper: yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE))
 
 
 def _quickly(write: Callable[[Any], str]) -> str:
-    """Return the quick dumper's output, unless it has escaped readable non-ASCII characters."""
+    """Return the fast dumper's output, unless it has escaped readable non-ASCII characters."""
     text = str(write(_Quick))
     return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
-    """Return data as people write it: on one line if it fits, or else as a block."""
+    """Return data as people would write it: on one line if it fits, otherwise as a block."""
     node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
     _pack(node, at=0, is_section=True, is_file=True)
     return _serialized(node, width=_WIDE)
@@ -57,9 +56,9 @@ def _serialized(node: yaml.Node, width: int) -> str:
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
-    """Put a node on one line if it fits, or else its parts.
+    """Put a node on one line if it fits, otherwise do this for its parts.
 
-    A file's sections, and the entries of its lists, are blocks, so that they are easy to find.
+    Sections of a file and the entries of its lists are always blocks, so that they are easy to find.
     """
     if isinstance(node, yaml.ScalarNode):
         return
@@ -79,19 +78,19 @@ def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool =
 
 
 def _length(node: yaml.Node) -> int:
-    """Return the length of a node between brackets on one line. A text of several lines never fits."""
+    """Return the length of a node when it is written in brackets on one line. Text of several lines never fits."""
     text = _serialized(yaml.SequenceNode("tag:yaml.org,2002:seq", [node], flow_style=True), width=1 << 30).strip()
     return _WIDE + 1 if "\n" in text else len(text) - 2
 
 
 def flow(data: Any, width: int = 10_000) -> str:
-    """Return data on one line, or on more lines if they exceed the width."""
+    """Return data on one line. If that exceeds the width, use more lines."""
     text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
 
 
 def wrapped(start: str, data: Any) -> str:
-    """Return data after a name, on one line or, if too long, on several."""
+    """Return data after a name, on one line or, if that is too long, on several."""
     one = flow([data])[1:-1]
     if len(start) + len(one) <= _WIDE:
         return start + one
@@ -101,10 +100,10 @@ def wrapped(start: str, data: Any) -> str:
 
 
 def word(text: str) -> str:
-    """Return a name as YAML needs it on one line."""
+    """Return a name in the form that YAML needs on one line."""
     return text if _WORD.fullmatch(text) and text not in ("true", "false", "null") else json.dumps(text)
 
 
 def remark(text: str) -> str:
-    """Return a text for a YAML comment: one printable line."""
+    """Return text as one printable line for a YAML comment."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
