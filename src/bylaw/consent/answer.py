@@ -1,8 +1,8 @@
-"""Classifies the user's answer as a plain yes, a plain no, or neither. A model or a reviewer reads an answer that is
-neither.
+"""Classifies the user's answer as a plain yes, a plain no, or neither. If it is neither, a model or a reviewer reads
+it.
 
 `answers.toml` has closed lists of phrases, one section per language. After a yes, the user may repeat words of the
-question in the order of the question. Any other word makes the answer neither a yes nor a no.
+question in the same order. Any other word makes the answer neither a yes nor a no.
 """
 
 import re
@@ -28,12 +28,12 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Friendly emoji, without laughing and winking ones, because a yes in jest does not count."""
+"""Matches friendly emoji, but not laughing or winking ones, because a yes in jest does not count."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
-"""A question mark, an ellipsis, or struck-out, quoted or hidden text."""
+"""Matches a question mark, an ellipsis, or struck-out, quoted or hidden text."""
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AROUND = ".,:;!?()[]'\u00a1\u00bf"
@@ -43,17 +43,17 @@ _NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
 _POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
 _COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
 _TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-"""An ambiguous number such as `1.000`, which means a thousand to some readers and one to others."""
+"""Matches an ambiguous number such as `1.000`, which means a thousand to some readers and one to others."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""A letter of a script that `answers.toml` does not support."""
+"""Matches a letter of a script that `answers.toml` does not support."""
 _AGREES = "\U0001f44d"
-"""The thumbs-up and tick emoji, which agree in every language."""
+"""The thumbs-up and tick emoji, which mean yes in every language."""
 LONGEST = 200
 """The maximum length of an answer. A longer answer says more than yes or no."""
 _SHARE = 0.15
-"""The minimum share of common words that identifies a language."""
+"""The minimum share of a text's words that must be common words of a language to identify it."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -62,7 +62,7 @@ _SCRIPTS = {
 """Japanese comes first, because Chinese has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 _OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Characters outside the scripts that are written without spaces."""
+"""Matches characters outside the scripts that are written without spaces."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
@@ -74,13 +74,13 @@ class Shown(Struct, frozen=True):
     lists: tuple[tuple[str, ...], ...] = ()
     """The items of each list among the values."""
     languages: frozenset[str] = ENGLISH
-    """The languages of the pack's wording. Only in these may an answer repeat the question."""
+    """The languages of the pack's wording. An answer may repeat the question only in these languages."""
     title: str = ""
     """The pack's own words in the text. Empty means that the whole text counts as the pack's own."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phrases of one language; `answers.toml` explains them."""
+    """The phrases of one language. See `answers.toml`."""
 
     yes: frozenset[str]
     ok: frozenset[str]
@@ -131,9 +131,6 @@ class Language:
         return None
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text. For scripts without spaces, return the pieces of text that an answer may
-        repeat.
-        """
         if self.is_spaced:
             return _parted(text)
         found: list[str] = []
@@ -146,11 +143,10 @@ class Language:
         return found
 
     def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
-        """Return the wanted words that occur in a normalised text."""
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
-        """Whether each of these phrases has another meaning in another language."""
+        """Whether each of these phrases also has a different meaning in another language."""
         shared = self.phrases.shared
         return all(each in shared or shared.issuperset(each.split()) for each in phrases)
 
@@ -172,8 +168,8 @@ def said(
 ) -> Said:
     """Classify an answer of at most `LONGEST` characters.
 
-    `shown` are the texts that asked for the call; the answer may repeat any of these texts. `yes` and `no` are the
-    pack's own answers. `known` are the languages of the pack and the user.
+    `shown` contains the texts that asked for the call; the answer may repeat any of them. `yes` and `no` are the pack's
+    own answers. `known` contains the languages of the pack and the user.
     """
     if len(text) > LONGEST:
         return "other"
@@ -230,7 +226,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
 
 
 def _next_echo(language: Language, words: str, at: int) -> str:
-    """Return the word at a position. In scripts without spaces, return the text in one script up to the next phrase."""
+    """Return the word at a position or, in scripts without spaces, the text in one script up to the next phrase."""
     if language.is_spaced:
         return words[at:].split(" ", 1)[0]
     if other := _OTHER_WORD.match(words, at):
@@ -242,7 +238,7 @@ def _next_echo(language: Language, words: str, at: int) -> str:
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words repeat the question in order, including the verb of the question. Small words may be missing.
+    """Whether words repeat the question in order, including its verb. Small words may be missing.
 
     A user who repeats one of several items may mean only that item. The answer must therefore repeat every list item
     and everything joined by commas or "and".
@@ -274,15 +270,15 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether a text has a contrast word such as "but", so that a yes may cover only half of the question."""
+    """Whether a text has a contrast word such as "but". A yes may then cover only half of the question."""
     words = bare(text)
     spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
     return any(each.tokens(words, each.phrases.contrast) for each in spoken)
 
 
 def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an answer repeats the first of the pack's own words and, in languages in which the verb may be at the
-    end, also the last.
+    """Whether an answer repeats the first of the pack's own words. In languages that may put the verb at the end, it
+    must also repeat the last.
     """
     title = (shown.title or shown.text).lower()
     own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
@@ -290,13 +286,12 @@ def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
 
 
 def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
-    """Whether an answer names either all items of a list or none."""
     named = [any(not echoed.isdisjoint(_spellings(word)) for word in _parted(item.lower())) for item in items]
     return all(named) or not any(named)
 
 
 def _turns(word: str) -> bool:
-    """Whether a word, in any language, denies, adds a condition or names an alternative."""
+    """Whether a word, in any language, denies something, adds a condition or names an alternative."""
     spaced, unspaced = _turning()
     return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
 
@@ -330,7 +325,7 @@ def _spellings(word: str) -> frozenset[str]:
 
 
 def _folded(word: str) -> str:
-    """Normalise a word: 40 equals 40.00, and $40 equals 40$. Ambiguous numbers stay unchanged."""
+    """Normalise a word: 40 equals 40.00, and $40 equals 40$. Ambiguous numbers are unchanged."""
     number = _NUMBER.fullmatch(word)
     if number is None or _TWO_WAYS.fullmatch(number[3]):
         return word
@@ -355,7 +350,7 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
 
 
 def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
-    """Return why an answer counts neither as a yes nor as a no."""
+    """Return why an answer is neither a yes nor a no."""
     if said(text[: LONGEST + 1], known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
         return "other_language"
     words = bare(text)
@@ -365,15 +360,12 @@ def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
 
 
 def _begun_in(words: str) -> frozenset[str]:
-    """Return the languages with a phrase at the start of a normalised text."""
     return _first_words().get(words.partition(" ")[0], _NONE) | _first_words().get(words[:1], _NONE)
 
 
 @cache
 def _first_words() -> Mapping[str, frozenset[str]]:
-    """Return, by the first word of a phrase, the languages of the phrase. In scripts without spaces, use the first
-    character.
-    """
+    """Return the languages of each phrase by its first word or, in scripts without spaces, by its first character."""
     found: dict[str, set[str]] = {}
     for name, language in languages().items():
         for start in language.starts:
@@ -388,7 +380,6 @@ def begins_with_yes(text: str) -> bool:
 
 
 def _first_kind(language: Language, words: str) -> Kind | None:
-    """Return the kind of the first phrase that is not a courtesy."""
     at = 0
     while at < len(words):
         found = language.match(words, at) if words[at] != " " else ("polite", " ")
@@ -441,7 +432,6 @@ def languages_of(text: str, least: int = 1) -> frozenset[str]:
 
 @cache
 def _common_words() -> Mapping[str, list[str]]:
-    """Return the languages of each common word."""
     found: dict[str, list[str]] = {}
     for name, language in languages().items():
         for word in language.phrases.common:

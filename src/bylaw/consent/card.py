@@ -1,8 +1,7 @@
-"""Shows a call to the user as a card or as a sentence of the pack, in a form to which a plain yes is enough of an
-answer.
+"""Shows a call to the user as a card or as a sentence of the pack, so that a plain yes is a sufficient answer.
 
 The words come from the pack. Values come from agents, tools and users and may try to mislead. A card shows each value
-on a line of its own. A value that is more than one plain word is quoted, so that it cannot look like the pack's words.
+on a separate line. A value that is more than one plain word is quoted, so that it cannot look like the pack's words.
 """
 
 import json
@@ -33,13 +32,15 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows in addition to the call's arguments, or the facts that are missing for the card."""
+    """The facts that a card shows in addition to the call's arguments, or the facts that it needs and that are
+    missing.
+    """
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
     """How to format each value."""
     lacking: tuple[Fact, ...] = ()
-    """Facts to look up first, including stale ones."""
+    """Facts to look up first. These include stale ones."""
     faults: tuple[str, ...] = ()
     """Why values cannot be computed although their facts are known."""
 
@@ -97,20 +98,18 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments that are recorded but not acted on. The user's agreement does not depend on the content of these
-arguments.
-"""
+"""Arguments that are recorded but not acted on. The user's consent does not depend on their content."""
 
 
 class Terms(Struct, frozen=True):
-    """Arguments that need not be shown, arguments that matter although they look like remarks, and the lifetime of
-    agreement to a sentence.
+    """Arguments that need not be shown, arguments that matter although they look like remarks, and how long agreement
+    to a sentence lasts.
     """
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """The lifetime in seconds, which equals the lifetime of a reviewer's approval."""
+    """The lifetime in seconds. It equals the lifetime of a reviewer's approval."""
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
@@ -124,7 +123,7 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether an argument is a remark, judged by its name: `cancel_reason` is a remark, `email_summary_to` is not."""
+    """Whether an argument is a remark, judging by its name: `cancel_reason` is one, `email_summary_to` is not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
@@ -132,7 +131,7 @@ def _is_remark(name: str) -> bool:
 LIFETIME = 3600.0
 """How long a card is valid by default, in seconds."""
 CALL = "{call}"
-"""In a question, stands for the tool's `put_as`."""
+"""Stands for the tool's `put_as` in a question."""
 ASKS = tuple(
     f"{lead}{CALL}{end}"
     for lead, end in (
@@ -141,7 +140,7 @@ ASKS = tuple(
     )
 )
 SLOT = re.compile(r"\{(\w+)\}")
-"""A placeholder for a value in a `put_as` sentence."""
+"""Matches a placeholder for a value in a `put_as` sentence."""
 _LONGEST = 4000
 """The maximum length of a card in characters. Users do not read longer texts, so their agreement would be
 meaningless.
@@ -158,7 +157,7 @@ _FIGURES = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?")
 _LEAD = re.compile(
     r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?(?=[*_`]*(?:[^\W\d_]|[\u00a1\u00bf]))"
 )
-"""Markdown at the start of a line: quotes, headings, bullets and numbers."""
+"""Matches Markdown at the start of a line: quotes, headings, bullets and numbers."""
 _FENCE = re.compile(r"`{3,}\w*")
 _EMPHASIS = re.compile(
     rf"(?<![^\s(])(\*{{1,3}}|_{{1,3}}|`+)(?=\S)((?:{_QUOTE.pattern}|(?!\1)[^\"])+)(?<=\S)\1(?=[:;,.?!)]*(?:\s|$))"
@@ -166,25 +165,24 @@ _EMPHASIS = re.compile(
 _NESTED = 2
 """The maximum nesting of emphasis marks."""
 _BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
-"""A bullet before words, in a card on one line."""
+"""Matches a bullet before words, in a card on one line."""
 _BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
 """The combining class of characters that strike out the previous character."""
 
 
 class CardWords(Struct, frozen=True):
-    """A card's words in the pack's language, and how long the card is valid."""
+    """The wording of a card in the pack's language, and how long the card is valid."""
 
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Further answers that mean yes. The first of them is also how a card writes `true`."""
+    """Additional answers that mean yes. The first one is also how a card writes `true`."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
     """Questions that a yes may answer. `{call}` stands for the tool's `put_as`."""
     decimal: str = "."
-    """The decimal mark of numbers."""
 
 
 def card_form(text: str) -> str:
@@ -219,7 +217,7 @@ def _words_of_line(line: str) -> list[str]:
 def digest(
     tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS, spared: frozenset[str] = frozenset()
 ) -> str:
-    """Return a card's digest: the same for the same tool, arguments and shown facts in any order."""
+    """Return a card's digest. It is the same for the same tool, arguments and shown facts in any order."""
     given = {name: value for name, value in arguments.items() if name not in spared}
     parts = [tool, msgspec.to_builtins(given), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
@@ -234,7 +232,7 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """Return the text of a card. Empty if the text is too long, contains two equal labels or lacks a fact."""
+    """Return the text of a card. Empty if the text would be too long, contain two equal labels or lack a fact."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -258,8 +256,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences in a message that ask for this call with all values that matter. Each sentence is
-    returned with the pack's words in it.
+    """Yield the pack's sentences in a message that ask for this call and contain all values that matter, each with the
+    pack's words in it.
     """
     if tool is None:
         return
@@ -324,8 +322,8 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether a sentence can be read in only one way, which is the case if each value ends where the next words begin
-    and does not contain these words.
+    """Whether a sentence can be read in only one way: each value must end where the next words begin and must not
+    contain those words.
     """
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
@@ -334,7 +332,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as it is written in a sentence; empty if it has no readable form."""
+    """Return a value as it is written in a sentence. Empty if it has no readable form."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -347,7 +345,7 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the items of each list inside a value as texts: plain values, records with positions, or a record's
+    """Yield the items of each list inside a value as strings: plain values, records with positions, or a record's
     entries.
     """
     if isinstance(value, Mapping):
@@ -370,19 +368,17 @@ def _leaves(value: Any) -> str:
 
 
 def title_of(tool: Tool | None, name: str) -> str:
-    """Return a tool's title or its name in words."""
     return (tool.title if tool is not None else "") or _named(name)
 
 
 def label_of(key: str, schema: Any) -> str:
-    """Return an argument's title or its name in words."""
     declared = _record(schema)
     title = declared.get("title")
     return title if isinstance(title, str) and title else _named(key)
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield an argument's lines on a card with labels. A null is shown only if null is a meaningful value of the
+    """Yield an argument's lines on a card with labels. Null is shown only if it is a meaningful value of the
     argument.
     """
     declared = _record(schema)
@@ -412,7 +408,7 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
     """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`.
 
-    Each value is either a single word or quoted. Objects inside are in parentheses and lists in brackets.
+    Each value is either a single word or quoted. Nested objects are in parentheses and nested lists in brackets.
     """
     declared = _record(schema)
     if isinstance(value, dict):
@@ -446,7 +442,7 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as a card shows it. A text that looks like a number, yes or no is quoted unless the argument is
+    """Return a value as a card shows it. Text that looks like a number, yes or no is quoted unless the argument is
     declared as text.
     """
     declared, told = _record(schema), _shown(value, schema, words)
@@ -460,7 +456,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null is a value of its own rather than an omitted argument."""
+    """Whether null is a meaningful value, rather than an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -480,9 +476,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity. The first is the spelling on the card. Empty for any other
-    value.
-    """
+    """Return the spellings of an amount or a quantity, with the card's spelling first. Empty for any other value."""
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -501,7 +495,7 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """Return the name of a tool or argument in words. The name is quoted if it does not consist of words."""
+    """Return the name of a tool or argument in words. It is quoted if it does not consist of words."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 

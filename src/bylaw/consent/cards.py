@@ -34,7 +34,7 @@ _HIDES = re.compile(
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Markup that may hide words: tags, strike-through, links, image descriptions and invisible characters."""
+"""Matches markup that may hide words: tags, strike-through, links, image descriptions and invisible characters."""
 _THANKS = r"thanks|thank you|thanks a lot|thank you (?:so|very) much"
 _WITH = r"(?: you)?(?: with (?:that|this|it))?"
 _COURTESIES = re.compile(
@@ -47,14 +47,14 @@ _COURTESIES = re.compile(
 )
 """Phrases before a card that cannot change its meaning."""
 _AFTER = re.compile(rf"{_THANKS}|\(?yes ?/ ?no\)?|\(?yes or no\)?")
-"""Phrases allowed after a card."""
+"""Phrases that are allowed after a card."""
 _EITHER = re.compile(f"{_COURTESIES.pattern}|{_AFTER.pattern}")
 _PHRASES = re.compile(r"[.,!:;\n\u2014]+|\s[-\u2013]\s")
 _SMILES = "\U0001f60a\U0001f642\U0001f600\U0001f44b\U0001f64f\ufe0f"
 _PLAINLY = str.maketrans(dict.fromkeys(f"{_SMILES}*_#", " ") | {"\u2019": "'"})
 _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
-"""Characters allowed around a card."""
+"""Characters that are allowed around a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
 """The number of final characters by which a possible card is recognised."""
@@ -66,13 +66,13 @@ _FAR, _WIDE = 8, 100
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more than this."""
 SKEW = 60.0
-"""The maximum number of seconds that an answer's time may be later than the call, because clocks differ."""
+"""How many seconds an answer's time may be later than the call, because clocks differ."""
 _LAST = 50
 """The maximum number of exchanges to search for an answer, and of messages in one answer."""
 
 
 class CardAnswer(Struct, frozen=True):
-    """The user's answer to a card, with the position of the answer in the conversation."""
+    """The user's answer to a card, and its position in the conversation."""
 
     step: int
     yes: bool
@@ -81,8 +81,6 @@ class CardAnswer(Struct, frozen=True):
 
 
 class CardStanding(Struct, frozen=True):
-    """The state of a card."""
-
     card: Card
     answer: bool | None = None
     """The answer that the host last reported."""
@@ -91,7 +89,7 @@ class CardStanding(Struct, frozen=True):
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
-    """Return the state of the card with this id; None if there is no such card."""
+    """Return the state of the card with this id, or None if there is no such card."""
     found: CardStanding | None = None
     made = ""
     for step, event in enumerate(events):
@@ -109,7 +107,7 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Return why a yes reported at a step does not count. Empty if the yes counts.
+    """Return why a yes reported at a step does not count. Empty if it counts.
 
     After the card, the user may have written a yes or a courtesy. After any other message, the report must state that
     the user had seen that message (`after`), and the answer must not be older than the message.
@@ -134,12 +132,12 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
 
 
 def is_message(event: Event) -> bool:
-    """Whether an event is a message and not a reported answer or a handover."""
+    """Whether an event is a message, and not a reported answer or a handover."""
     return isinstance(event, Message) and event.confirmation is None and event.handover is None
 
 
 def has_other_message(events: Sequence[Event], since: int, before: int, words: CardWords) -> bool:
-    """Whether the user wrote anything but a yes or a courtesy between two steps."""
+    """Whether the user wrote anything except a yes or a courtesy between two steps."""
     return any(_is_other(events[at], words) for at in range(since + 1, before))
 
 
@@ -161,11 +159,8 @@ def _answer_in(event: Event, words: CardWords) -> Said:
 
 
 class Put(Struct, frozen=True):
-    """How one call is shown to the user."""
-
     digest: str
     card: str = ""
-    """The card's text."""
     sentences: Mapping[str, str] = {}
     """The pack's sentences that ask for the call, each with the pack's words. Empty if only a card counts."""
     title: str = ""
@@ -192,19 +187,14 @@ class Cards:
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
-        """Card texts by digest."""
         self._last: dict[str, str] = {}
-        """The text of the latest card, by card digest."""
         self._digests: dict[str, set[str]] = {}
-        """Digests by card text."""
         self._expires: dict[str, float] = {}
-        """When the latest card expires, by card digest."""
         self._ends: dict[str, dict[int, set[str]]] = {}
         """Card texts by their final characters and length."""
         self._tools: set[str] = set()
         """Tools for which a card was shown in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
-        """Answers that the host reported, by digest."""
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
@@ -232,7 +222,7 @@ class Cards:
         return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message resembles the card for the call, but with a changed text."""
+        """Whether the agent's last message resembles the card for the call, but with different text."""
         is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
@@ -267,8 +257,8 @@ class Cards:
         return last
 
     def _unfit(self, put: Put) -> set[str]:
-        """Return the card texts for which a yes does not count: all texts but the latest, and texts that belong to
-        several calls.
+        """Return the card texts for which a yes does not count: all but the latest, and texts that belong to several
+        calls.
         """
         own = {*self.texts_of(put.digest), put.card}
         last = self._last.get(put.digest, put.card)
@@ -300,7 +290,7 @@ class Cards:
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message contains a card, or asks for this call, next to words that may change the
+        """Whether the agent's last message contains a card, or asks for this call, next to words that may change its
         meaning.
         """
         if not (put.card or put.sentences or self.has_any):
@@ -311,7 +301,6 @@ class Cards:
         return bool(texts) and (misleads(message, texts) or _is_hidden(exchange, texts))
 
     def read(self, before: int) -> None:
-        """Process the events before a step."""
         events = self._events
         for step in range(self._read, min(before, len(events))):
             event = events[step]
@@ -346,7 +335,6 @@ class Cards:
         return repr((call.tool, alike(what_matters(call.arguments, self._terms))))
 
     def _shown_in(self, message: str) -> list[str]:
-        """Return the cards of the conversation that occur in a message."""
         found: set[str] = set()
         for end, by_length in self._ends.items():
             at = message.find(end)
@@ -369,7 +357,6 @@ class Cards:
         return not is_ahead(message.time, now) and not is_ahead(shown, now)
 
     def _is_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
-        """Whether the user's yes to a sentence is recent enough for a call."""
         answered = self._events[exchange.answered_from].time
         if answered is None or now is None:
             return True
@@ -378,7 +365,7 @@ class Cards:
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
         """Whether a card was still valid when the user answered it and when the call followed.
 
-        A copy of a card does not extend the card's validity.
+        Repeating a card does not extend its validity.
         """
         assert exchange.told_at is not None
         told, answered = self._events[exchange.told_at].time, self._events[exchange.answered_from].time
@@ -414,7 +401,6 @@ class Cards:
         return said(answer, tuple(shown), yes=self._yes, no=self._no, known=self._languages)
 
     def _asked(self, text: str, put: Put) -> Shown:
-        """Return the text that a card or sentence showed to the user."""
         for ask in map(card_form, self._words.asks):
             lead, _, end = ask.partition(CALL)
             if text in put.sentences and text.startswith(lead) and text.endswith(end):
@@ -424,7 +410,6 @@ class Cards:
         return Shown(own, put.lists, _languages_of(self._words), put.title)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
-        """Whether the agent's last message ends with any card. Cached."""
         if exchange.told_at not in self._known and self._ends_with(exchange, (), or_card=True):
             self._known.add(exchange.told_at)
         return exchange.told_at in self._known
@@ -472,7 +457,6 @@ def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
 
 
 def _hidden(text: str) -> int:
-    """Count the places where a reader may miss part of a message."""
     far = sum(len(blank.splitlines()) > _FAR or len(blank) > _WIDE for blank in _BLANK.findall(text))
     return far + len(_HIDES.findall(text))
 
@@ -489,13 +473,12 @@ def misleads(message: str, cards: Iterable[str]) -> bool:
 
 
 def _is_all(known: re.Pattern[str], text: str) -> bool:
-    """Whether a text consists only of known phrases."""
     phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
     return all(known.fullmatch(each) or is_courtesy(each) for each in phrases if each.strip("-"))
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message, recognised from its beginning by two different words.
+    """Return the languages of a message. Each is recognised from the beginning of the message by two different words.
 
     One word is not enough: an English "to" would make the Malay no "tak" a Polish yes.
     """
@@ -515,7 +498,7 @@ def _languages_of(words: CardWords) -> frozenset[str]:
 
 
 def is_ahead(time: float | None, now: float | None) -> bool:
-    """Whether a time is later than now, by more than clocks differ."""
+    """Whether a time is later than now by more than clocks differ."""
     return time is not None and now is not None and time > now + SKEW
 
 

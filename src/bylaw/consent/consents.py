@@ -73,20 +73,18 @@ class OpenConsent(Struct, frozen=True):
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that the pack exempts from being shown."""
+    """Arguments that, according to the pack, need not be shown."""
 
 
 class Consent(Struct, frozen=True):
-    """Whether the user agreed to a call (None if this is undecided), and the reason."""
+    """Whether the user agreed to a call, and the reason. None means undecided."""
 
     value: bool | None
     reason: Reason
     told_at: int | None = None
-    """The step of the message that asked the user."""
     answered_at: int | None = None
-    """The step of the user's answer."""
     spent_by: int | None = None
-    """The step of the call that used up the agreement, or may have used it up."""
+    """The step of the call that used up the consent, or may have used it up."""
     put: tuple[QuotedSpan, ...] = ()
     answered: tuple[QuotedSpan, ...] = ()
 
@@ -102,7 +100,7 @@ class Consent(Struct, frozen=True):
         return told
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
-        """Return the question for a model or a reviewer; None if there is nothing to ask."""
+        """Return the question for a model or a reviewer, or None if there is nothing to ask."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
             # A reader cannot determine whether a call ran, or what is true. The pack determines how long words count.
             return None
@@ -110,11 +108,11 @@ class Consent(Struct, frozen=True):
 
 
 _QUOTED = 50
-"""The maximum number of messages to quote. They are the latest consecutive messages."""
+"""The maximum number of messages to quote. They are the latest consecutive ones."""
 _RECENT = 4
 """The number of latest exchanges that are searched for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
-"""Effects of tools that may need the user's agreement."""
+"""The effects of tools that may need the user's consent."""
 
 
 class Consents:
@@ -154,14 +152,13 @@ class Consents:
                 return Consent(None, "unrecorded")
             found = self._found_in_talk(call, basis, put, facts)
             if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
-                # The question or the agreement may be in an unrecorded message.
+                # The question or the answer may be in an unrecorded message.
                 return Consent(None, "unrecorded")
         if found.value is False and (asked := self._asked_at(found, call.start)) is not None:
             return Consent(None, "unanswered", asked)
         return found
 
     def _put(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Put:
-        """Return how the call is shown to the user."""
         made, exchanges = call.call, self._talk.exchanges
         if not facts.is_known:
             return Put("")
@@ -180,8 +177,8 @@ class Consents:
     def _asked_at(self, found: Consent, before: int) -> int | None:
         """Return the step of a question without an answer in the user's messages, or None.
 
-        The question may have been asked by a tool, or not yet answered by the user. After a used yes or a denial, only
-        a later question counts.
+        A tool may have asked the question, or the user may not have answered yet. After a used yes or a denial, only a
+        later question counts.
         """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
@@ -202,7 +199,6 @@ class Consents:
         return at >= 0 and self._asking[at] > exchange.told_at
 
     def _read_asking(self, before: int) -> None:
-        """Find calls that may have asked the user a question."""
         tools = self._ledger.schema.tools
         for step in range(self._looked, before):
             call = self._events[step]
@@ -213,7 +209,7 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # If there was no question, there is no agreement. A lone yes shows that there was a question.
+            # If there was no question, there is no consent. A lone yes shows that there was a question.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -260,7 +256,7 @@ class Consents:
             answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.step > answer.step):
-            # A denial covers every spelling of a call, while a yes covers only one spelling.
+            # A denial covers every spelling of a call, but a yes covers only one.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
             # An unrecorded message may withdraw a yes. A denied card counts as denied as long as the card is valid.
@@ -279,7 +275,6 @@ class Consents:
         return Consent(None, "perhaps_spent", None, answer.step, by.step)
 
     def _is_put_in(self, call: CallRecord, exchange: Exchange) -> bool:
-        """Whether the agent's last message asks for exactly this call."""
         put = self._put(call, "told", card_facts(call, self._ledger))
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
@@ -303,7 +298,7 @@ class Consents:
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
-        """Return the call in plain words for the user. Empty if the text is too long or if a fact is unknown."""
+        """Return the call in plain words for the user. Empty if the text would be too long or if a fact is unknown."""
         made = call.call
         if made.fault:
             return ""
@@ -336,12 +331,11 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result, with its call and the number of events. Cached, because the value and the reason are
+        """The latest result, with its call and the number of events. Cached because the value and the reason are
         requested separately.
         """
 
     def observe(self, step: int, event: Event) -> None:
-        """Add the next event."""
         assert step == len(self._events)
         self._events.append(event)
 
@@ -350,11 +344,10 @@ class ConsentWitness:
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
-        """Return the reason for the value that `ask` returns."""
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
-        """Return the question for a model or a reviewer; None if there is nothing to ask."""
+        """Return the question for a model or a reviewer, or None if there is nothing to ask."""
         if act.effect not in _CHANGES:
             return None
         call = record.call
@@ -366,12 +359,11 @@ class ConsentWitness:
         return self._consents.card_text(record)
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used up the yes to this call."""
         return self._consents.may_be_made(record, since)
 
     @property
     def spared(self) -> frozenset[str]:
-        """Arguments that no card shows: the same for every predicate of a pack."""
+        """Arguments that no card shows. They are the same for every predicate of a pack."""
         return self._terms.spared
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
@@ -396,7 +388,7 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """Writes of one conversation that may have used up a yes. Calls may be added to the ledger."""
+    """The writes of one conversation that may have used up a yes. Calls may be added to the ledger."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
@@ -409,9 +401,9 @@ class Writes:
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
         """Return the call that used up the yes to this call, and whether this is certain.
 
-        A call that certainly used up the yes takes precedence, then the earliest call that may have done so. Calls that
-        differ only in arguments that need not be shown count as one call. If a tool itself reports that it refused a
-        call, this does not prove a refusal.
+        A call that certainly used it up takes precedence, then the earliest call that may have done so. Calls that
+        differ only in arguments that need not be shown count as one call. A tool's own report that it refused a call
+        does not prove a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
@@ -434,7 +426,6 @@ class Writes:
         return (min(made, key=_step), False) if made else None
 
     def _ignored(self, *calls: CallRecord) -> frozenset[str]:
-        """Return the arguments that are not part of the agreement."""
         return frozenset(
             name
             for each in calls
@@ -442,7 +433,6 @@ class Writes:
         )
 
     def _between(self, writes: Sequence[CallRecord], since: int, call: CallRecord) -> list[CallRecord]:
-        """Return the writes between a step and a call that may have run."""
         later = islice(writes, bisect_right(writes, since, key=_step), None)
         return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
 
@@ -452,7 +442,6 @@ class Writes:
 
 
 def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
-    """Whether two calls of a tool are equal except for spelling."""
     return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
 
 
@@ -489,7 +478,7 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether every call of a tool asks the user; None if this depends on the arguments."""
+    """Whether every call of a tool asks the user. None if this depends on the arguments."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
         # The user does not see the thoughts and calculations of an agent.

@@ -1,6 +1,6 @@
 """Splits a conversation into exchanges: the agent's messages and the user's reply.
 
-The module can also prove, by comparing words, that the agent never mentioned a call. The words and numbers of the
+By comparing words, the module can also prove that the agent never mentioned a call. The words and numbers of the
 messages are compared with those of the call, of the tool's name, and of the records that tools have shown. A single
 match or a single question prevents the proof, so an agent that mentioned anything relevant is never accused.
 """
@@ -35,12 +35,10 @@ class Exchange:
 
     @property
     def told_at(self) -> int | None:
-        """The step of the agent's last message."""
         return self.told[-1][0] if self.told else None
 
     @property
     def answered_at(self) -> int:
-        """The step of the user's last message."""
         return self.answer[-1][0]
 
     @property
@@ -66,8 +64,8 @@ class Exchange:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code. Sentences inside them may be written by
-        someone else.
+        """Whether the agent's last message contains a quotation or code. Someone else may have written the sentences in
+        it.
         """
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
@@ -91,14 +89,11 @@ class Talk:
     def _begin(self) -> None:
         self._read = 0
         self._agent: list[Utterance] = []
-        """The agent's messages since the user's last reply."""
         self._asked: int | None = None
-        """The step of the agent's last question."""
         self.gap_at = -1
-        """The step of the last unrecorded message."""
         self.is_lost = True
-        """Whether the user's latest words are unknown, because none were recorded, or none since an unrecorded
-        message.
+        """Whether the user's latest words are unknown because no message was recorded, or none since an
+        unrecorded one.
         """
         self.exchanges: list[Exchange] = []
 
@@ -108,7 +103,6 @@ class Talk:
         return len(self.exchanges) > 1 or bool(self.exchanges and self.exchanges[0].told)
 
     def read(self, before: int) -> None:
-        """Process the messages before a step."""
         if before < self._read:
             self._begin()
         end = min(before, len(self._events))
@@ -125,7 +119,6 @@ class Talk:
         self._read = end
 
     def time_of(self, step: int) -> float | None:
-        """Return the time of a step, if known."""
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
@@ -184,10 +177,10 @@ class Named:
         """The number of exchanges and of events read."""
         self._records: list[frozenset[str]] = []
         self._shown: dict[str, list[int]] = {}
-        """The records that contain each value."""
+        """The positions of the records that contain each value."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
-        """Whether English was spoken and nothing about a call was mentioned before the user's last message."""
+        """Whether the conversation was in English and mentioned nothing about a call before the user's last message."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
         last = exchanges[-1].closing
@@ -267,7 +260,7 @@ def _short_words(text: str) -> frozenset[str]:
 
 
 def _records(shown: Any) -> Iterator[list[str]]:
-    """Yield the plain values of every object in a result, as texts."""
+    """Yield the plain values of every object in a result, as strings."""
     pending: list[Any] = [shown] if isinstance(shown, dict | list) else []
     left = _OBJECTS
     while pending and left:
