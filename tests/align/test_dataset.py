@@ -122,7 +122,7 @@ def test_logs_become_sets_and_what_is_left_out_is_counted(tmp_path: Path) -> Non
     assert rows
     assert "| failed |" in card
     assert "| flagged: confirm-before-change not kept |" in card
-    assert "| open: a write that may or may not have been right |" in card
+    assert "| open: an uninformed write |" in card
     for row in rows:
         roles = [message["role"] for message in row["messages"]]
         assert roles[:2] == ["system", "user"]
@@ -152,7 +152,7 @@ def test_a_single_conversation_is_learned_from_and_nothing_is_held_out(tmp_path:
     card = build_from_logs("clinic", tmp_path, placed(alone))
     assert [row["id"] for row in read_rows(tmp_path / "stage2.jsonl")] == ["t"]
     assert list(read_rows(tmp_path / "rl.jsonl")) == []
-    assert "There is only one, so none is held out for `rl`." in card.read_text()
+    assert "There is only one conversation, so none is held out for `rl`." in card.read_text()
 
 
 def test_parquet_holds_the_same_rows(talks: list[LessonSeries], tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_the_card_tells_rows_reward_and_what_is_not_known(tmp_path: Path) -> Non
     card = write_model_card(tmp_path, done(source=source, lora=8)).read_text(encoding="utf-8")
     for said in ("GRPO", "`rl.jsonl`", "bylaw align data --pack clinic", "`full`", "abababababababab", "rank 8"):
         assert said in card
-    assert "Nothing here says how good it is" in card
+    assert "This card does not say how good the model is" in card
     assert "changed after" not in card
 
 
@@ -51,7 +51,7 @@ def test_rows_that_were_changed_by_hand_are_told_of(tmp_path: Path) -> None:
     source = source_of(data, rows_file(data, 3), model)
     assert not source["data"]["as_made"]
     card = write_model_card(tmp_path, done(source=source)).read_text(encoding="utf-8")
-    assert "changed after they had been made" in card
+    assert "changed after they were written" in card
 
 
 def test_rows_without_a_manifest_have_a_hash_all_the_same(tmp_path: Path) -> None:

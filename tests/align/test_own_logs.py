@@ -49,7 +49,7 @@ def test_no_row_comes_from_a_conversation_that_the_audit_flags(demo: Path, data:
     assert not learned(data) & found
     world, bare = ((tmp_path / name / "README.md").read_text() for name in ("world", "bare"))
     assert "| flagged: a near-miss |" in world
-    assert "| open: a write that may or may not have been right |" in bare
+    assert "| open: an uninformed write |" in bare
 
 
 def test_what_is_open_or_flagged_is_kept_where_that_is_asked_for(demo: Path, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_empty_word_earns_nothing_and_the_gold_turn_everything(data: Path) ->
     assert max(earned(data, "clinic", "ok", switches=PAPER)) <= 1
     grader = Grader(pack_named("clinic"))
     assert min(grader.grade(row["gold"], gold_of(row)).turn for row in rows) == 3
-    assert "only a judge can mark them (`--for-judge`)" in (data / "README.md").read_text()
+    assert "only a judge model can grade them (`--for-judge`)" in (data / "README.md").read_text()
 
 
 def test_texts_for_a_judge_are_kept_on_request(demo: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_without_a_manifest_the_pack_must_be_named_and_a_changed_one_is_told(dat
     made.write_text(made.read_text().replace('"pack_digest": "', '"pack_digest": "0'))
     ran = bylaw(tmp_path / "data", "align", "score", "--rows", "rl.jsonl", stdin=answer)
     assert ran.returncode == 2
-    assert "pack `clinic` has changed since the rows were made" in ran.stderr
+    assert "pack `clinic` has changed since the rows were written" in ran.stderr
 
 
 def test_an_audit_that_cannot_speak_for_the_logs_is_refused(demo: Path, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_written_thoughts_stand_in_stage_2_and_a_turn_without_one_ends_the_conve
     other = next(each for each in rows if each != name)
     assert [each["role"] for each in rows[other]["messages"]] == [each["role"] for each in whole[other]["messages"]]
     card = (tmp_path / "written" / "README.md").read_text()
-    assert "1 of them end before the first turn whose written thought was not good enough." in card
+    assert "1 of them were cut off before the first turn without an acceptable written thought." in card
     assert "A model wrote the thoughts" in card
 
     thoughts.write_text('{"turn": "x@1", "thought": "<think>I look.</think>"}\n')

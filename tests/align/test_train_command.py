@@ -24,7 +24,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    assert ask(tmp_path) == "training needs `torch`; in your clone of Bylaw: pip install '.[train]'"
+    assert ask(tmp_path) == "training requires `torch`; in your clone of Bylaw: pip install '.[train]'"
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_stage_3_is_graded_by_the_pack_of_its_rows_and_by_no_other(tmp_path):
     assert said.startswith("row 1 needs the policy `visit-copay`, which pack `tau-airline/tau2` has not")
     text = {**ROW, "expected": {"text": "All set."}, "slots": []}
     (tmp_path / "rl.jsonl").write_text(json.dumps(text) + "\n")
-    assert ask(tmp_path, "--stage", "3", "--pack", "clinic").startswith("no row can be graded; mark texts with --judge")
+    assert ask(tmp_path, "--stage", "3", "--pack", "clinic").startswith("no row can be graded; use --judge MODEL")
     assert ask(tmp_path, "--pack", "clinic").startswith("--pack and --judge are for stage 3")

@@ -44,7 +44,7 @@ def test_a_request_that_is_refused_leaves_the_others_to_be_asked_one_by_one() ->
     assert [answers.ask(each).text for each in (ONE, THREE)] == ["ONE", "THREE"]
     with pytest.raises(ChatError, match="status 400"):
         answers.ask(TWO)
-    assert answers.unanswered() == ["1 request to the model had no answer, the first because: status 400"]
+    assert answers.unanswered() == ["1 request to the model had no answer. The first failure: status 400"]
 
 
 def test_a_model_that_is_not_there_is_tried_once() -> None:

@@ -57,7 +57,7 @@ def test_an_audit_finds_with_a_model_what_it_leaves_open_without(folder: Path) -
         if (count := answer(folder)) == before:
             break
         assert done.returncode == 3
-        assert "for an answer in asked/requests. Answer, then run" in done.stdout
+        assert "for an answer in asked/requests. Save the answers, then run" in done.stdout
         before = count
     assert done.returncode == 0
     assert "for an answer" not in done.stdout

@@ -138,13 +138,13 @@ def test_what_it_costs_is_told_before_anything_is_asked(folder: Path, monkeypatc
     done = bylaw(folder, *AUDIT, "--llm", "small", "--budget", "1")
     first, *rest = done.stdout.splitlines()
     assert first.startswith("small will be sent 2 requests: about ")
-    assert first.endswith("--budget allows 1: the rest stays undecided.")
+    assert first.endswith("--budget allows 1, so the rest stay undecided.")
     assert any("The model was not asked" in line for line in rest)
 
 
 def test_a_batch_says_first_what_it_costs_and_asks_for_nothing_twice(folder: Path) -> None:
     first = bylaw(folder, *ASKING).stdout.splitlines()[0]
-    assert re.match(r"2 requests to answer: about \d,\d{3} tokens, at most 1,200 in answers\. ", first)
+    assert re.match(r"2 requests to answer: about \d,\d{3} tokens, plus at most 1,200 tokens of answers\. ", first)
     assert first.endswith("Put the answers into asked/*.jsonl, then run the same command again.")
     name = next(iter(requests(folder)))
     line = json.dumps({"custom_id": name, "text": '{"answer": "no", "quotes": [], "because": "."}'})

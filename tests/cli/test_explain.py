@@ -40,18 +40,18 @@ def result(of: int) -> Record:
 def test_an_answer_that_came_after_the_call_is_named() -> None:
     events = [call("get_usage", account_id=7), call("set_seats", account_id=7), result(0), result(1)]
     text = told(events, step=1, reason="never_seen")
-    assert "get_usage was called at step 0, but answered after this call, at step 2" in text
+    assert "get_usage was called at step 0, but its result arrived after this call, at step 2" in text
 
 
 def test_an_answer_that_did_not_show_the_fact_is_named() -> None:
     events = [call("get_usage", account_id=7), result(0), call("set_seats", account_id=7), result(2)]
     text = told(events, step=2, reason="never_seen")
-    assert "get_usage was called at step 0; its answer at step 1 did not show this fact" in " ".join(text.split())
+    assert "get_usage was called at step 0; its result at step 1 did not show this fact" in " ".join(text.split())
 
 
 def test_an_answer_that_was_not_recorded_is_named() -> None:
     events = [call("get_usage", account_id=7), call("set_seats", account_id=7)]
-    assert "called at step 0; no answer was recorded" in told(events, step=1, reason="never_seen")
+    assert "called at step 0; no result was recorded" in told(events, step=1, reason="never_seen")
 
 
 def test_a_look_up_of_another_thing_is_none() -> None:

@@ -258,7 +258,7 @@ def test_a_case_of_an_unknown_policy_is_one_entry_and_not_also_a_guard_without_c
     assert ran.stdout.splitlines()[1] == f"next: correct {CASES}:1"
     assert ran.stdout.count("BY407") == 1
     assert "did you mean" in " ".join(ran.stdout.split())
-    assert "without a case for permit" not in ran.stdout
+    assert "a permitted or a denied case" not in ran.stdout
 
 
 def test_faults_of_their_own_are_still_told_together(folder: Path) -> None:

@@ -135,7 +135,7 @@ def test_the_signing_key_may_be_in_the_environment(tmp_path: Path, monkeypatch: 
     fold = ("log", "fold", "--log", "decisions.db", "--before", "2001-01-01")
     for unsigned in (remove, fold):
         ran = bylaw(tmp_path, *unsigned)
-        assert (ran.returncode, "removals need a signing key" in ran.stderr) == (2, True)
+        assert (ran.returncode, "removals require a signing key" in ran.stderr) == (2, True)
     monkeypatch.setenv("BYLAW_SIGNING_KEY", KEY.decode())
     assert bylaw(tmp_path, *remove).returncode == 0
     assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db").returncode == 4

@@ -157,7 +157,7 @@ def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path)
 def test_a_fresh_draft_is_told_from_a_pack_that_somebody_decided_on(hotel: Path) -> None:
     assert run("bylaw init logs.jsonl --document hotel/policy.md --out drafted", hotel).returncode == 0
     shown = " ".join(run("bylaw check drafted", hotel).stdout.split())
-    assert "next: this is a draft of `bylaw init`, and nothing is enforced yet." in shown
+    assert "next: this is a draft from `bylaw init`, and nothing is enforced yet." in shown
     decided = run("bylaw check hotel", hotel).stdout
     assert "draft" not in decided
 

@@ -136,7 +136,7 @@ def test_check_is_0_for_a_sound_pack_and_1_for_one_whose_cases_fail(shop: Shop) 
     assert spoiled.returncode == 1
     assert "cases/shop.yaml:1: only-paid: a paid order" in spoiled.stdout
     assert "want deny, got permit" in spoiled.stdout
-    assert "1 guard without a case for permit and one for deny\n  only-paid" in spoiled.stdout
+    assert "1 guard lacks a permitted or a denied case\n  only-paid" in spoiled.stdout
 
 
 def test_check_is_1_for_a_stale_pack_and_2_for_one_that_does_not_load(shop: Shop) -> None:

@@ -157,7 +157,7 @@ def test_an_unenforced_policy_is_shown_and_accepted_by_name(tmp_path: Path) -> N
 def test_a_review_without_a_name_is_refused(pack: Path) -> None:
     done = bylaw(pack.parent, "review", pack, "--accept", "refund-limit")
     assert done.returncode == 2
-    assert "needs your name" in done.stderr
+    assert "requires your name" in done.stderr
 
 
 def test_review_shows_sentence_check_cases_and_questions(pack: Path) -> None:
@@ -174,7 +174,7 @@ def test_an_audit_says_that_nobody_has_reviewed_the_pack(pack: Path) -> None:
     )
     (pack.parent / "logs.jsonl").write_text(log)
     assert (
-        "4 policies of the pack not accepted yet"
+        "4 policies of the pack are not accepted yet"
         in bylaw(pack.parent, "audit", "logs.jsonl", "--pack", pack, "--out", "o1").stdout
     )
     names = ("refund-window", "refund-limit", "today", "confirm-refunds")

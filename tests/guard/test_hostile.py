@@ -251,4 +251,4 @@ def test_an_amount_too_small_to_be_compared_exactly_stops_the_guard(lines: list[
 def test_lists_are_compared_by_all_they_hold_not_by_how_many_stand_at_the_top() -> None:
     loop = ["for n in range(9000):", "    if call.nest == call.same:", "        x = 1"]
     faults, found = run(BODY + "".join(f"    {line}\n" for line in loop) + END)
-    assert says(faults + found, "a list holds more than 10000 values"), (faults, found)
+    assert says(faults + found, "a list contains more than 10000 values"), (faults, found)

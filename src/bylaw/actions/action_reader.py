@@ -206,7 +206,9 @@ class _Reader:
         """Return an element, which must have a role or a name."""
         element = self._element(body, at)
         if not element.roles and not element.name and element.named is None:
-            self._fault("this is any element of the page", *at, hint="name the element by `role`, `name` or `named`")
+            self._fault(
+                "this matches any element of the page", *at, hint="name the element by `role`, `name` or `named`"
+            )
         return element
 
     def _reads(self, body: WrittenReads, of: Sequence[str], at: tuple[str, ...]) -> ReadTerms | None:
@@ -310,7 +312,7 @@ class _Reader:
 
     def _look(self, text: str, place: int) -> Pattern | None:
         if not names_host(f"^{text}"):
-            hint = "begin it with a scheme and a whole host, `https://shop[.]example/`, and do not use `|`"
+            hint = "begin it with a scheme and a complete host, such as `https://shop[.]example/`, and do not use `|`"
             self._fault("a pattern under `looks` must match a single host", "pages", "looks", place, hint=hint)
         return self._pattern(f"^{text}$", "pages", "looks", place)
 

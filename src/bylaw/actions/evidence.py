@@ -6,7 +6,9 @@ from typing import Any
 
 from bylaw.actions.action import Action, Actions
 
-_USE_ACTION = "observe an action of it that reads one table (`reads: {as: sql, tables: [...]}`) or one host"
+_USE_ACTION = (
+    "observe one of its actions that reads a single table (`reads: {as: sql, tables: [...]}`) or a single host"
+)
 
 
 def shows_facts(action: Action, found: Any = None) -> bool:
@@ -42,7 +44,7 @@ def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Co
     if action.kind != "sql":
         return "", ""
     if any(_FROM_AGENT.search(each) for each in bodies):
-        return f"an observation of `{tool}` may use neither `text` nor `absent` nor `$args`", "map columns of the rows"
+        return f"an observation of `{tool}` must not use `text`, `absent` or `$args`", "map the columns of its rows"
     if named := [take.name for take in action.takes if take.name in keys]:
         return (
             f"the key `{named[0]}` would come from the agent, because `{tool}` takes it as an argument",
@@ -54,6 +56,6 @@ def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Co
 _FROM_AGENT = re.compile(r"\$args|text=[^N]|absent=[^N]")
 _HINTS = {
     "sql": "name the tables it reads: `reads: {as: sql, tables: ['^orders$']}`, `effect: read`",
-    "url": "name the host whole: `reads: {as: url, host: '^api[.]example$'}`",
+    "url": "name the complete host: `reads: {as: url, host: '^api[.]example$'}`",
     "page": "use `pages`",
 }

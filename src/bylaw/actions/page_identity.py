@@ -84,7 +84,7 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
     name = " ".join((element.name or page.text_of(element)).split())
     said: dict[str, Any] = {"element": f"{name} ({element.role})" if name else element.role}
     if frame is not None:
-        said["frame"] = frame.name or "a document of unknown address"
+        said["frame"] = frame.name or "a document with an unknown address"
     if leads := _written_address(page, element):
         said["leads to"] = leads
     if fields := filled_in(page, page.descendants(form) if form is not None else page.elements):

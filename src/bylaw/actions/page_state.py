@@ -71,7 +71,7 @@ class PageState:
             return
         self._result, self._last, self._words = None, step, ""
         self._under_way[step] = call.turn
-        self._unknown = f"`{call.tool}` may have changed the page, which has not been shown since"
+        self._unknown = f"`{call.tool}` may have changed the page, and no page has been shown since"
 
     def result(self, result: Result, call: Call) -> None:
         """Record a tool's result."""
@@ -105,7 +105,7 @@ class PageState:
         page = page_in(text_of(self._result.value()))
         if isinstance(page, Unreadable):
             return f"the last snapshot of the page cannot be read: {page}"
-        return page if page.is_complete else "the last snapshot shows only a part of the page"
+        return page if page.is_complete else "the last snapshot shows only part of the page"
 
     @property
     def words(self) -> str:
@@ -152,9 +152,9 @@ def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Eleme
         return named * 2 if call.arguments.get("doubleClick") else named
     given = {name for name, value in call.arguments.items() if value} - set(terms.description)
     if not given or not given <= _OF_FOCUS:
-        raise NotTaken("the call names no element in a known way")
+        raise NotTaken("the call names no element in a supported way")
     if page.focused is None:
-        raise NotTaken("the call names no element, and the page does not show which element has the focus")
+        raise NotTaken("the call names no element, and the page does not show which element has focus")
     return [(page.focused, {})]
 
 
@@ -167,7 +167,9 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
     if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
         # The button that a browser then presses depends on scripts and on attributes that no snapshot shows.
         if arguments.get("text") or any(item for _, item in named):
-            raise NotAtOnce("it types and submits a form at once. Type first, look at the page, then press the button")
+            raise NotAtOnce(
+                "it types and submits a form in one step. Type first, look at the page, then press the button"
+            )
         raise NotTaken("the call submits a form, but no page shows which button it presses: press the intended button")
     is_key = bool(arguments.get("key") or arguments.get("keys"))
     for element, _ in named if not is_key else ():
@@ -193,12 +195,12 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
     found: list[tuple[Element, Mapping[str, Any]]] = []
     for item in (call.arguments, *_items(call.arguments)):
         if any(item.get(name) is not None for name in _ELSEWHERE if name not in terms.target):
-            raise NotTaken("the call names an element in a way that the page does not show")
+            raise NotTaken("the call names an element in a way that cannot be checked against the page")
         refs = [str(item[name]) for name in terms.target if item.get(name)]
         if item is call.arguments:
             refs += [str(value) for name, value in item.items() if names_element(name) and value]
         elif not refs:
-            raise NotTaken("a record of the call names no element of the page")
+            raise NotTaken("a list item in the call names no element of the page")
         found += [(_by_ref(page, ref), {} if item is call.arguments else item) for ref in dict.fromkeys(refs)]
     return found
 
@@ -212,7 +214,7 @@ def _check_inside(page: Page, element: Element) -> None:
     """Raise NotTaken if a click on an element may press another element inside it."""
     inside = next((each for each in page.descendants(element) if each.role in _PRESSED), None)
     if inside is not None and element.role not in FIELDS:
-        raise NotTaken(f"{name_of(page, element)} has {name_of(page, inside)} inside, which the call may press")
+        raise NotTaken(f"{name_of(page, element)} contains {name_of(page, inside)}, which the call may press instead")
 
 
 def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
@@ -239,7 +241,7 @@ def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _by_ref(page: Page, ref: str) -> Element:
     element = page.by_ref(ref)
     if element is None:
-        raise NotTaken(f"the page that was shown last has no element `{ref}`")
+        raise NotTaken(f"the last page shown has no element `{ref}`")
     return element
 
 
@@ -339,7 +341,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
     else:
         found = _cell(page, row, take.column)
     if found is None:
-        raise NotTaken(f"the row of the element has no single cell `{take.column}`")
+        raise NotTaken(f"the element's row has no unique cell `{take.column}`")
     return _shown(page, found)
 
 
@@ -407,7 +409,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
     """Return the value of the only form field with a name."""
     fields = [each for each in page.elements if each.role in FIELDS and " ".join(each.name.split()) == take.column]
     if len(fields) != 1 or fields[0] not in _trusted(take, page, terms):
-        raise NotTaken(f"the page has no single field `{take.column}`")
+        raise NotTaken(f"the page has no unique field `{take.column}`")
     return _held(page, fields[0])
 
 

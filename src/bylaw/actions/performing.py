@@ -233,7 +233,7 @@ class _Resolving:
             fitted += fitting
             for action in fitting:
                 if action.effect == "write" and part.kind == "shell" and part.value.is_repeated:
-                    raise NotTaken(f"{part.words} may run any number of times. Make a call for each")
+                    raise NotTaken(f"{part.words} may run any number of times. Make a separate call for each run")
                 self.is_evidence = self.is_evidence and shows_facts(action, part.value)
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
@@ -253,7 +253,7 @@ class _Resolving:
                 listed.append(named)
                 known.append((each, untold))
         if len(known) > MOST:
-            raise NotTaken(f"it does more than {MOST} things")
+            raise NotTaken(f"it performs more than {MOST} actions")
         if len(known) > 1:
             # Consent to one action does not cover a call that performs other actions too.
             together = [each.tool for each, _ in known]
@@ -328,7 +328,7 @@ class _Resolving:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not text")
             if _CUT.search(text):
-                raise NotTaken(f"argument `{terms.argument}` may be cut short, and the missing rest could do anything")
+                raise NotTaken(f"argument `{terms.argument}` may be truncated, and the missing part could do anything")
             for found, words in _found(terms, text):
                 yield Part(terms.kind, terms.argument, found, words, is_moved=self._is_moved)
 
@@ -532,7 +532,7 @@ def paths_of(part: Part) -> list[str]:
     """
     command = part.value
     if command.paths is None:
-        raise NotTaken("a word of the command, or the folder it runs in, is unknown before it runs")
+        raise NotTaken("a word of the command or its working folder is unknown until the command runs")
     if part.is_moved and not all(path.startswith("/") for path in command.paths):
         raise NotTaken("an earlier command may have changed the folder; use absolute paths")
     return list(command.paths)

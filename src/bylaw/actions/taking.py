@@ -121,7 +121,7 @@ def _number(name: str, value: Any) -> int | float:
     if not _NUMBER.fullmatch(text):
         raise NotTaken(f"`{name}` is not a number")
     if _TWO_WAYS.fullmatch(text):
-        raise NotTaken(f"`{name}` is {text}, which may be thousands or thousandths")
+        raise NotTaken(f"`{name}` is {text}, which may mean thousands or thousandths")
     try:
         found = Decimal(text.replace(",", ""))
     except InvalidOperation:
@@ -156,7 +156,7 @@ def compile_take(
     if kind == "call":
         if arguments and field not in arguments:
             hint = f"its tools take {', '.join(f'`{each}`' for each in arguments)}"
-            raise ActionError(f"no argument is called `{field}`", hint=hint)
+            raise ActionError(f"no argument is named `{field}`", hint=hint)
     elif fields and field not in fields:
         raise ActionError(f"`${source}` has no `{field}`", hint=f"it has {', '.join(sorted(fields))}")
     pattern, column = None, ""

@@ -198,22 +198,22 @@ def digest_of(path: Path) -> str:
 
 
 WHAT = {
-    "stage1": "tool calling with the policy in the system message; answers only",
+    "stage1": "tool calling with the policy in the system message, without thoughts",
     "stage2": "the same conversations without the policy; every turn begins with a thought in `<think>`",
-    "answers": "the same conversations without policy and without thoughts",
-    "rl": "turns held out from the other sets, to be tried and rewarded",
+    "answers": "the same conversations without the policy or the thoughts",
+    "rl": "turns held out from the other sets, for reinforcement learning",
 }
 
 
 SHAPE = """\
-Rows are JSON lines: `messages` as chat messages, `tools` as JSON text. Tools are told in the system message, and a call
-is the assistant's text, so train on assistant messages only, and hand no `tools` to a template, which would tell them
-again: `bylaw align export` writes the rows as TRL, verl, ms-swift and verifiers load them. Rows of `rl` hold `prompt`,
-what was `expected`, the policies `required`, the `slots` that a text must fill, the `gold` turn, and the `events`
-before it."""
+Rows are JSON lines with `messages` (chat messages) and `tools` (JSON text). The system message lists the tools, and the
+model writes a call as plain text. Train only on the assistant's messages, and do not pass `tools` to a chat template,
+which would list the tools again. `bylaw align export` converts the rows for TRL, verl, ms-swift and verifiers. Rows of
+`rl` contain the `prompt`, the `expected` turn, the `required` policies, the `slots` that a reply must fill, the `gold`
+turn, and the preceding `events`."""
 THOUGHTS = {
-    "verified": "Thoughts are put together from what the guards found at each turn; no model wrote them.",
-    "written": "A model wrote the thoughts; those that did not reach the rubrics' thresholds are not among them.",
+    "verified": "The thoughts were assembled from the guards' results at each turn. No model wrote them.",
+    "written": "A model wrote the thoughts. Thoughts below the rubrics' thresholds were left out.",
 }
 
 
@@ -239,7 +239,7 @@ def write_card(out: Path, pack: Pack, source: Source, *, ungraded: int = 0) -> P
         f"---\nconfigs:\n{configs}\n---",
         f"# Learning the policies of {pack.title}",
         f"{source.what} Made by `{source.command}` with pack `{pack.name}` {pack.version} (`{pack.digest[:16]}`).",
-        "| set | rows | turns | words a row | thought words a turn | what it is |\n|---|---|---|---|---|---|",
+        "| set | rows | turns | words per row | thought words per turn | contents |\n|---|---|---|---|---|---|",
     ]
     parts[-1] += "".join(f"\n{_line(name, list(read_rows(out / f'{name}.jsonl')))}" for name in files)
     if (out / "rl.jsonl").exists() and (turns := list(read_rows(out / "rl.jsonl"))):
@@ -248,8 +248,8 @@ def write_card(out: Path, pack: Pack, source: Source, *, ungraded: int = 0) -> P
         parts.append(f"Conversations left out:\n\n| why | conversations |\n|---|---|\n{dropped}")
     if ungraded:
         parts.append(
-            f"{ungraded} texts of the held-out conversations are not in `rl`: they tell no value that a result, a guard"
-            " or the next write knows, or they deny something, so only a judge can mark them (`--for-judge`)."
+            f"{ungraded} replies of the held-out conversations are not in `rl`: they contain no value from a result, a"
+            " guard or the next write, or they deny something, so only a judge model can grade them (`--for-judge`)."
         )
     parts += [SHAPE, THOUGHTS[source.thoughts]]
     path = out / "README.md"
@@ -272,11 +272,11 @@ def _policies(rows: Sequence[dict[str, Any]]) -> str:
     kinds = Counter(row["purpose"] for row in rows)
     listed = "\n".join(f"| {policy} | {count} |" for policy, count in counts.most_common())
     told = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-    said = f"What the turns of `rl` are for: {told}."
+    said = f"Purposes of the turns in `rl`: {told}."
     return (
-        f"{said}\n\n| policy | turns of `rl` that need it |\n|---|---|\n{listed}"
+        f"{said}\n\n| policy | turns in `rl` that need it |\n|---|---|\n{listed}"
         if listed
-        else f"{said} None needs a policy."
+        else f"{said} No turn needs a policy."
     )
 
 
@@ -507,8 +507,8 @@ def build_from_logs(
     random.Random(seed).shuffle(kept)
     apart = max(1, round(HELD_OUT * len(kept))) if len(kept) > 1 else 0
     said = ["Recorded conversations."]
-    said += [f"{cut} of them end before the first turn whose written thought was not good enough."] if cut else []
-    said += [] if apart else ["There is only one, so none is held out for `rl`."]
+    said += [f"{cut} of them were cut off before the first turn without an acceptable written thought."] if cut else []
+    said += [] if apart else ["There is only one conversation, so none is held out for `rl`."]
     source = Source(" ".join(said), command, dropped, thoughts="verified" if thoughts is None else "written")
     training, tried = kept[apart:], kept[:apart]
     return write_sets(
@@ -534,10 +534,10 @@ def _left_out(
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
     """Return advice if no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
-        return "--world settles what is open; --keep-open keeps it"
+        return "pass --world to settle undecided conversations, or --keep-open to keep them"
     if "failed" not in keep and set(dropped) - {"unreadable"}:
-        return "--keep-all keeps what failed, was flagged or stayed open"
-    return "see what the logs hold with `bylaw scan`"
+        return "pass --keep-all to keep failed, flagged and undecided conversations"
+    return "run `bylaw scan` to see the contents of the logs"
 
 
 def write_sets(

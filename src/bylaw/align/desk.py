@@ -124,10 +124,12 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
         try:
             return import_module("bylaw.align.training.checkpoint").open_checkpoint(Path(said))
         except ModuleNotFoundError as error:
-            raise UsageError(f"a checkpoint needs `{error.name}`", hint="install `bylaw[train]`") from None
+            raise UsageError(f"a checkpoint requires `{error.name}`", hint="install `bylaw[train]`") from None
     scripts = open_desk(pack).agents()
     if said not in scripts:
-        raise UsageError(f"`{said}` is not an agent", hint=f"an http address, a folder, or one of {', '.join(scripts)}")
+        raise UsageError(
+            f"`{said}` is not an agent", hint=f"pass an HTTP address, a folder, or one of {', '.join(scripts)}"
+        )
     return scripts[said]
 
 

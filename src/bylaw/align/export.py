@@ -33,7 +33,7 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
     """Write a trainer's files from a folder of sets; return their paths."""
     made = find_manifest(data)
     if made is None:
-        raise UsageError("there is no `data.json`", place=str(data), hint="make the sets with `bylaw align data`")
+        raise UsageError("there is no `data.json`", place=str(data), hint="create the sets with `bylaw align data`")
     if out.resolve() == data.resolve():
         raise UsageError("the sets are already in this folder", place=str(out), hint="name another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
     template = out / "chat_template.jinja"
     template.write_bytes(CHAT.read_bytes())
     if not written:
-        raise UsageError("there are no sets", place=str(data), hint="make them with `bylaw align data`")
+        raise UsageError("there are no sets", place=str(data), hint="create them with `bylaw align data`")
     return [*written, template]
 
 
@@ -107,8 +107,8 @@ def pinned_grader(pack: str, digest: str) -> Grader:
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
-            f"pack `{pack}` has changed since the rows were made",
-            hint="make them again with `bylaw align data`, and export them again",
+            f"pack `{pack}` has changed since the rows were written",
+            hint="write them again with `bylaw align data`, and export them again",
         )
     return Grader(held)
 

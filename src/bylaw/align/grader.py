@@ -65,8 +65,8 @@ class Grader:
     def grade(self, output: str, gold: Gold) -> Reward:
         """Return the reward of one output. Raises UngradedError if a text was expected and cannot be graded."""
         if gold.needs_judge and self._judge is None:
-            hint = "mark it with a judge (--judge MODEL), or leave the row out"
-            raise UngradedError("no slots to grade this text by", hint=hint)
+            hint = "have a judge model grade it (--judge MODEL), or leave the row out"
+            raise UngradedError("this text has no slots to grade it by", hint=hint)
         self.prepare([(output, gold)])
         read = read_output(output)
         thought = _thought(read, output)

@@ -48,14 +48,16 @@ def read_turn(line: bytes, place: str) -> Turn:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RecordError(f"not a turn: {_plain(error)}", place=place) from None
     except RecursionError:
-        raise RecordError("not a turn: nested too deep", place=place) from None
+        raise RecordError("not a turn: nested too deeply", place=place) from None
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
     """Return a call, or the value that stands for a text in this part of the line."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
-        raise msgspec.ValidationError(f"{name} has {many} of `tool` and `{words}`, and needs one - at `$.{name}`")
+        raise msgspec.ValidationError(
+            f"{name} has {many} of `tool` and `{words}`, and must have exactly one - at `$.{name}`"
+        )
     try:
         return msgspec.convert(found, ToolCall if "tool" in found else kind)
     except msgspec.ValidationError as error:

@@ -24,7 +24,7 @@ from bylaw.trace.event import Call, Trajectory
 from bylaw.trace.source import LogFile
 
 _FLAGGED = {"violation": "a violation", "near_miss": "a near-miss"}
-_OPEN = {"uninformed": "a write that may or may not have been right", "inconclusive": "an undecided write"}
+_OPEN = {"uninformed": "an uninformed write", "inconclusive": "an undecided write"}
 UNJUDGED = "could not be audited"
 
 

@@ -191,7 +191,7 @@ def _fields(work: _Work) -> dict[str, Any]:
     return {**fields, "conversation": work.turn.conversation, "policy": work.turn.policy}
 
 
-NO_WAY = "the call was not permitted on what was seen, or nobody had agreed to it"
+NO_WAY = "the facts seen did not permit the call, or the user had not agreed to it"
 """Why a write has no verified thought."""
 
 
@@ -259,7 +259,7 @@ def read_thoughts(path: Path) -> dict[str, str | None]:
         try:
             read = msgspec.json.decode(line, type=_ReadLine)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            hint = "a file that `bylaw align thoughts --out` wrote"
+            hint = "pass a file written by `bylaw align thoughts --out`"
             raise UsageError(f"not a thought: {error}", place=f"{path}:{number}", hint=hint) from None
         if read.thought is not None and ("<think>" in read.thought or "</think>" in read.thought):
             raise UsageError("a thought must not contain `<think>` tags", place=f"{path}:{number}")

@@ -133,13 +133,13 @@ class Answerer:
         if count := len(self._waiting):
             waits = "1 request waits" if count == 1 else f"{count} requests wait"
             folder = next(iter(self._waiting.values())).rpartition("/")[0]
-            told.append(f"{waits} for an answer in {folder}. Answer, then run the same command again.")
+            told.append(f"{waits} for an answer in {folder}. Save the answers, then run the same command again.")
         if count := len(self._over):
             kept = "1 request was not sent" if count == 1 else f"{count:,} requests were not sent"
             told.append(f"{kept}: the budget is used up; raise it with --budget. Their questions stay undecided.")
         if count := len(self._failed):
             had = "1 request to the model had" if count == 1 else f"{count} requests to the model had"
-            told.append(f"{had} no answer, the first because: {next(iter(self._failed.values()))}")
+            told.append(f"{had} no answer. The first failure: {next(iter(self._failed.values()))}")
         return told
 
 
@@ -315,9 +315,9 @@ class Estimate:
         leads = sum(each.name == "plan" for each in every)
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
         answers = sum(each.max_tokens for each in every)
-        tokens = f"about {characters // LETTERS_PER_TOKEN:,} tokens, at most {answers:,} in answers"
-        more = f"; {leads:,} of them ask for a plan, each with a few more to follow" if leads else ""
-        over = f". --budget allows {self._most:,}: the rest stays undecided" if self.requests > self._most else ""
+        tokens = f"about {characters // LETTERS_PER_TOKEN:,} tokens, plus at most {answers:,} tokens of answers"
+        more = f"; {leads:,} of them ask for a plan, and each plan leads to a few more" if leads else ""
+        over = f". --budget allows {self._most:,}, so the rest stay undecided" if self.requests > self._most else ""
         folder = llm.removeprefix("batch:")
         if folder == llm:
             return f"{llm} will be sent {count}: {tokens}{more}{over}."

@@ -40,7 +40,7 @@ class StaticEmbedder:
             numpy: Any = importlib.import_module("safetensors.numpy")
             tokenizers: Any = importlib.import_module("tokenizers")
         except ImportError:
-            raise UsageError("static embeddings need safetensors and tokenizers", hint=_EXTRA) from None
+            raise UsageError("static embeddings require safetensors and tokenizers", hint=_EXTRA) from None
         try:
             tensors = numpy.load_file(str(weights))
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
@@ -75,7 +75,7 @@ class EndpointEmbedder:
             openai: Any = importlib.import_module("openai")
         except ImportError:
             hint = "in your clone of Bylaw: pip install '.[compile]'"
-            raise UsageError("asking an endpoint needs the openai SDK", hint=hint) from None
+            raise UsageError("an endpoint requires the openai SDK", hint=hint) from None
         self._address, _, self._model = address.partition("#")
         self._failure: type[Exception] = openai.OpenAIError
         self._client: Any = openai.OpenAI(base_url=self._address, api_key=os.environ.get("OPENAI_API_KEY") or _KEY)
@@ -92,7 +92,8 @@ class EndpointEmbedder:
         found = [normalised(each.embedding) for each in sorted(answer.data, key=lambda each: each.index)]
         if len(found) != len(texts) or len({len(each) for each in found}) != 1:
             raise UsageError(
-                f"{len(found)} embeddings for {len(texts)} texts, or of several lengths", place=self._address
+                f"{len(found)} embeddings for {len(texts)} texts, or embeddings of different lengths",
+                place=self._address,
             )
         return found
 

@@ -140,7 +140,7 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
-                raise UsageError("--tasks needs a database to replay gold actions on", hint="add --world")
+                raise UsageError("--tasks requires a database for replaying the gold actions", hint="add --world")
             return _module(pack).open_tasks(path, shelf.opened)
     raise UsageError(f"pack `{shelf.name}` does not use tasks", hint="remove --tasks")
 
@@ -152,7 +152,9 @@ def _open(pack: Pack, world: Path) -> Any:
 
 def _module(pack: Pack) -> Any:
     if not pack.world.startswith(_OURS):
-        raise UsageError(f"pack `{pack.name}` may not contain code for its database", hint="use an SQLite or JSON file")
+        raise UsageError(
+            f"pack `{pack.name}` must not contain code for its database", hint="use an SQLite or JSON file"
+        )
     try:
         return importlib.import_module(pack.world)
     except ImportError:

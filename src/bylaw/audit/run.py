@@ -434,7 +434,7 @@ def check_tools(examiner: Examiner) -> None:
         return
     name = examiner.shelf.name
     known = sorted({tool for pack in examiner.shelf.packs for tool in pack.schema.tools})
-    hint = f"it declares {_some(known)}; use the pack for these logs, or add their tools to its tools.yaml"
+    hint = f"it declares {_some(known)}; use the pack that belongs to the logs, or add their tools to tools.yaml"
     raise UsageError(f"pack `{name}` declares none of the tools in the logs ({_some(unknown)})", hint=hint)
 
 

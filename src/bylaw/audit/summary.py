@@ -379,7 +379,8 @@ def notes(summary: JsonRecord) -> list[str]:
         )
     if summary["unreviewed_policies"]:
         count = len(summary["unreviewed_policies"])
-        told.append(f"{counted(count, 'policy', 'policies')} of the pack not accepted yet. See `bylaw review`.")
+        are = "is" if count == 1 else "are"
+        told.append(f"{counted(count, 'policy', 'policies')} of the pack {are} not accepted yet. See `bylaw review`.")
     if names := summary["unenforced_policies"]:
         are = "is" if len(names) == 1 else "are"
         told.append(f"Counted here but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
@@ -390,7 +391,7 @@ def notes(summary: JsonRecord) -> list[str]:
     for change in summary["changed_policy"]:
         count = sum(change["trajectories"].values())
         told.append(
-            f"{count:,} conversations ran under a different policy text ({', '.join(change['statements'])})."
+            f"{count:,} conversations ran under a different version of the policy ({', '.join(change['statements'])})."
             " They have separate rows."
         )
     if summary["unguarded_tools"]:

@@ -117,7 +117,7 @@ def thoughts_command(
     written: Annotated[bool, "Let a model write and refine thoughts, instead of deriving them from guards."] = False,
     llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
     kept: Annotated[Folder, "Folder for questions and answers."] = None,
-    thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "The score that each rubric must reach."] = "",
+    thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "The minimum score for each rubric."] = "",
     rounds: Annotated[int, "--rounds N", click.IntRange(min=0), "Maximum number of refinements per thought."] = 4,
     whole_policy: Annotated[bool, "Show the model the whole document, not one sentence per policy."] = False,
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
@@ -168,7 +168,7 @@ def data_command(
     thoughts: Annotated[GivenFile, "Thoughts from `bylaw align thoughts --written`, instead of verified ones."] = None,
     out: Annotated[Path, "--out DIR", "Folder for the data sets."],
     document: Annotated[GivenFile, "The text of the policy, if the pack does not contain it."] = None,
-    turns: Annotated[Count, "Turns to hold out for RL."] = 900,
+    turns: Annotated[Count, "Number of turns to hold out for RL."] = 900,
     times: Annotated[Count, "Without logs: multiply the training tasks by N."] = 1,
     rl_times: Annotated[Count, "Without logs: multiply the tasks for RL turns by N."] = 1,
     seed: Annotated[int, "--seed N", "Seed for the wording of thoughts."] = 0,
@@ -379,11 +379,11 @@ def train_command(
     elif pack is not None or judge is not None:
         raise UsageError("--pack and --judge are for stage 3", hint="leave them out")
     if ungraded:
-        click.echo(f"{ungraded} turns with text are left out: only a judge can grade them (--judge)", err=True)
+        click.echo(f"{ungraded} turns with text are left out: only a judge model can grade them (--judge)", err=True)
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"training needs `{error.name}`", "train") from None
+        raise MissingExtra(f"training requires `{error.name}`", "train") from None
     request = run.Run(
         stage=stage,
         model=model,
@@ -412,7 +412,9 @@ def _setting(text: str) -> tuple[str, Any]:
 @command("eval", align_command)
 def eval_command(
     *,
-    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script of the practice tasks."],
+    agent: Annotated[
+        str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a scripted agent of the practice tasks."
+    ],
     model: Annotated[Name, "Name of the model at the endpoint."] = "",
     policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the context contains the policy."] = "none",
     pack: Annotated[str, "--pack PACK", "The pack with the practice tasks."] = "clinic",

@@ -61,14 +61,14 @@ GROUPS = {
         "demo": "Show a near-miss and a violation in a built-in example.",
         "scan": "Find patterns in logs, without a pack, a model or a database.",
         "init": "Draft a pack from a policy document, and from tools, a database or logs.",
-        "check": "Check a pack: the next step, its cases, its coverage.",
+        "check": "Check a pack: show the next step, run the cases, and measure coverage.",
     },
     "Audit recorded conversations": {
         "audit": "Audit recorded conversations against a policy pack.",
         "explain": "Explain one finding of an audit, or list them all.",
         "view": "Browse an audit and triage its findings in the browser.",
         "report": "Write the HTML report of an audit.",
-        "sql": "Query the tables of an audit.",
+        "sql": "Query audit tables.",
     },
     "Shield a live agent": {
         "proxy": "Decide on every tool call between an MCP client and server.",

@@ -192,7 +192,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         from bylaw.audit.batch.update import update
 
         added = update(request, out, engine, size=self.shard_size, progress=_Progress(), keep_days=self.keep_days)
-        logs = f"Read {added.read:,} new or changed logs ({added.known:,} were known)"
+        logs = f"Read {added.read:,} new or changed logs ({added.known:,} were already known)"
         removed = f", {added.removed:,} no longer in any log" if added.removed else ""
         removed += f", {added.expired:,} older than {self.keep_days:,} days" if added.expired else ""
         counts = f"{added.conversations:,} conversations, {added.replaced:,} replaced{removed}; {added.held:,} in total"
@@ -270,7 +270,7 @@ def audit_command(
     baseline: Annotated[Folder, "An earlier audit. Only new findings count for --fail-on."] = None,
     waivers: Annotated[File, "Accepted findings, each with an owner, a reason and an expiry date."] = None,
     attestations: Annotated[
-        File, "People's answers on undecided calls, as `bylaw view` writes them.", {"show_default": "next to --out"}
+        File, "People's answers about undecided calls, as `bylaw view` writes them.", {"show_default": "next to --out"}
     ] = None,
     sarif: Annotated[File, "Also write the findings as SARIF 2.1.0."] = None,
     junit: Annotated[File, "Also write the calls as JUnit XML."] = None,

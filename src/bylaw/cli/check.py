@@ -76,12 +76,12 @@ def _next(report: CheckReport, sections: Sequence[Section]) -> str:
         start = f"start with line {undecided[0].sentence.line} of the document"
         if len(undecided) == len(report.sentences):
             return (
-                "this is a draft of `bylaw init`, and nothing is enforced yet. Write a guard for each sentence that a"
+                "this is a draft from `bylaw init`, and nothing is enforced yet. Write a guard for each sentence that a"
                 f" call can break, and accept the other sentences by name; {start}"
             )
         return (
-            f"{len(undecided)} of {len(report.sentences)} sentences are still drafts of `bylaw init`: write a guard for"
-            f" each that a call can break, and accept the other sentences by name; {start}"
+            f"{len(undecided)} of {len(report.sentences)} sentences are still drafts from `bylaw init`: write a guard"
+            f" for each that a call can break, and accept the other sentences by name; {start}"
         )
     if first is not None:
         return first.next
@@ -120,8 +120,8 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
         yield Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
     # Cases that cannot run may be the cases of missing guards.
     if report.untested and not report.faults:
-        guards = _counted(len(report.untested), "guard", "")
-        title = f"{guards} without a case for permit and one for deny"
+        lack = "a permitted or a denied case"
+        title = _counted(len(report.untested), "guard", f"lacks {lack}", f"lack {lack}")
         then = f"in cases/, write a case that `{report.untested[0]}` permits and one that it denies"
         yield Section(title, [", ".join(report.untested)], "red", then)
     if report.conflicts:
@@ -192,7 +192,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield Section(title, entries, "dim", "")
     if report.shown:
         entries = [f"{tool}: {'; '.join(lines)}" for tool, lines in report.shown]
-        yield Section(f"{_counted(len(entries), 'write', '')} confirmed with facts", entries, "dim", "")
+        yield Section(f"{_counted(len(entries), 'write', '')} confirmed with facts from look-ups", entries, "dim", "")
     if report.unread:
         title = f"spoken consent stays undecided: {', '.join(f'`{name}`' for name in report.unread)}"
         then = "add `put_as` to the tools in tools.yaml, let a model decide (`model: may settle`), or use cards"

@@ -48,7 +48,7 @@ def compile_command(
         Name, "For --refine: how to compare rules: hashed, wordllama (`embed` extra), a folder or a URL."
     ] = "",
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
-    send_records: Annotated[bool, "Let requests quote logged calls that a rejected check flagged."] = False,
+    send_records: Annotated[bool, "Allow requests to quote logged calls that a rejected check flagged."] = False,
     as_is: Annotated[
         bool, "Do not wait for missing answers: policies that need them are left without a check."
     ] = False,
@@ -102,7 +102,7 @@ def compile_command(
     if before is not None:
         rejected = rejections(before, reading.document, trajectories, with_values=send_records)
     for each in rejected:
-        print(f"{each} was rejected; asking for it again")
+        print(f"{each} was rejected; requesting a new version")
     earlier, owner = (before.work, owner_of(before)) if before is not None else (None, None)
     source = Source(
         reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known, owner, rejected

@@ -168,7 +168,7 @@ def explain_command(
     step: Annotated[int | None, "Step of a write call or a broken rule. If omitted, all steps are listed."] = None,
     *,
     policy: Annotated[tuple[str, ...], "--policy ID", "List only findings of this policy. May be repeated."] = (),
-    tool: Annotated[tuple[Name, ...], "List only findings on calls of this tool."] = (),
+    tool: Annotated[tuple[Name, ...], "List only findings on calls to this tool."] = (),
     agent: Annotated[tuple[Name, ...], "List only findings of this agent."] = (),
     verdict: Annotated[
         tuple[str, ...],
@@ -265,7 +265,7 @@ class _Explanation(Struct, frozen=True):
         for broken in line.get("rules", []):
             self._rule(broken, Text("rule broken", style="red"))
         for unsure in line.get("open_rules", []):
-            said = Text("rule undecided: the code cannot tell whether the rule was followed", style="magenta")
+            said = Text("rule undecided: code cannot tell whether the rule was followed", style="magenta")
             self._rule(unsure, said)
         self._permitting([entry for entry in line["policies"] if entry not in judged], is_alone=not judged)
 
@@ -320,7 +320,7 @@ class _Explanation(Struct, frozen=True):
                 self.events[step]["tool"],
                 "the write was not executed" if effect == "write" else "the look-up failed",
             )
-            said = f"{tool} at step {step} was answered: {_short(answer)}"
+            said = f"{tool} at step {step} returned: {_short(answer)}"
             if effect == "write" or answer.lstrip()[:1] not in ("{", "["):
                 said += f"\nif this means that {means}, add to `{tool}` in tools.yaml:"
                 said += f"\n  {declaration_for(effect, answer)}"
@@ -407,11 +407,11 @@ class _Explanation(Struct, frozen=True):
             results = ((at, each) for at, each in enumerate(self.events) if each["type"] == "result")
             answered_at = next((at for at, each in results if each.get("call") == asked_at), None)
             if answered_at is None:
-                told = f"{called}; no answer was recorded"
+                told = f"{called}; no result was recorded"
             elif answered_at > self.step:
-                told = f"{called}, but answered after this call, at step {answered_at}"
+                told = f"{called}, but its result arrived after this call, at step {answered_at}"
             else:
-                told = f"{called}; its answer at step {answered_at} did not show this fact"
+                told = f"{called}; its result at step {answered_at} did not show this fact"
         return told
 
 

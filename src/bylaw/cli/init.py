@@ -49,7 +49,9 @@ def init_command(
         hint = "add --document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
         raise UsageError("no policy document", hint=hint)
     if not logs and not tools:
-        raise UsageError("neither logs nor tools", hint="pass logs, --tools FILE, or both: a pack needs its tools")
+        raise UsageError(
+            "neither logs nor tools were given", hint="pass logs, --tools FILE, or both: a pack needs its tools"
+        )
     made = init_pack(logs, documents, out, effects=effects, tools=tools, world=world)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)

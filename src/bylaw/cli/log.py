@@ -89,7 +89,7 @@ def existing(where: str) -> Store:
 def required_key(path: Path | None) -> bytes:
     """Return the signing key. Raises UsageError if there is none."""
     if (key := read_key(path)) is None:
-        raise UsageError("removals need a signing key", hint=f"add --signing-key or ${VARIABLE}; {MAKE_ONE}")
+        raise UsageError("removals require a signing key", hint=f"add --signing-key or ${VARIABLE}; {MAKE_ONE}")
     return key
 
 
@@ -124,7 +124,7 @@ def verify_command(
     if tenant is not None and not head and tenant not in anchored:
         TenantLog(where=where, tenant=tenant).existing()
     if head and len(tenants) != 1:
-        raise UsageError("--head is the hash of one tenant", hint="name the tenant with --tenant")
+        raise UsageError("--head applies to a single tenant", hint="name the tenant with --tenant")
     found = [verify(store, name, head=head, anchors=noted, key=key) for name in tenants]
     if as_json:
         print_json(found)
@@ -153,7 +153,7 @@ def export_command(
     of: TenantLog,
     out: Annotated[Path | None, "File to write (default: standard output)."] = None,
     format: Annotated[
-        Literal["jsonl", "parquet"], "JSON lines, or a Parquet file that also has the decisions (needs --out)."
+        Literal["jsonl", "parquet"], "JSON lines, or a Parquet file that also contains the decisions (requires --out)."
     ] = "jsonl",
 ) -> int:
     """Write conversations, one per line or row, for `bylaw audit`.
@@ -360,7 +360,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
-        raise UsageError(f"`{mentions}` is too short to search for", hint=f"pass {LEAST} characters or more")
+        raise UsageError(f"`{mentions}` is too short to search for", hint=f"pass at least {LEAST} characters")
     name, equals, value = (person or "").partition("=")
     if person is not None and not (name and equals):
         raise UsageError(f"`--person {person}` is not NAME=VALUE", hint="such as signed_in_as=C7")

@@ -41,7 +41,7 @@ def proxy_command(
     pack: PackOption,
     earlier: EarlierPacks = (),
     log: Annotated[str | None, "--log FILE", "Decision log: a file, or postgresql://..."] = None,
-    url: Annotated[str | None, "--url URL", "The server to guard, if it speaks streamable HTTP."] = None,
+    url: Annotated[str | None, "--url URL", "URL of the server to guard (streamable HTTP)."] = None,
     listen: Annotated[
         str | None, "--listen HOST:PORT", "Serve streamable HTTP instead of standard input and output."
     ] = None,
@@ -79,7 +79,7 @@ def proxy_command(
     try:
         from bylaw.integrations.mcp import proxy, run, upstream
     except ImportError as error:
-        raise MissingExtra("the proxy needs fastmcp", "mcp") from error
+        raise MissingExtra("the proxy requires fastmcp", "mcp") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or "", "state_key": _secret(state_key)}
     with open_answers(asking) as models:
 

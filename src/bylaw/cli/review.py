@@ -66,7 +66,7 @@ def review_command(
     """Review the checks of a pack, and accept or reject them."""
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
-        raise UsageError("a review needs your name", hint=f"add --by {_user()}")
+        raise UsageError("a review requires your name", hint=f"add --by {_user()}")
     if both := sorted({*accept, *unenforced} & set(reject)):
         raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="choose one")
     if accept or reject or unenforced or ask:
@@ -102,7 +102,7 @@ def review_command(
         try:
             from bylaw.console.review_page import review_page
         except ImportError as error:
-            raise MissingExtra("a review page needs jinja2", "serve") from error
+            raise MissingExtra("a review page requires jinja2", "serve") from error
         checks = {name: signed_lines(shown, policy) for name, policy in shown.policies.items()}
         text = review_page(shown, standing, noted_of(root), read_signatures(root), checks, _weighed(shown))
         page.write_text(text, encoding="utf-8")

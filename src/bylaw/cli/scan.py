@@ -27,8 +27,8 @@ _REASONS = {
 }
 _READING = {
     "sure": "how certain a guess is. For a tool: the evidence for this effect, compared with the other effects. For a"
-    " look-up: the low end of its share, multiplied by the certainty of the effects. For a value: the low end of the"
-    " share of this argument's values that have a known source.",
+    " look-up: the lower bound of its share, multiplied by the certainty of the effects. For a value: the lower bound"
+    " of the share of this argument's values that have a known source.",
     "(a to b)": "the 95% confidence interval of the share.",
     "id @step": "a call, by its conversation and its event number. Events are messages, calls and results, counted from"
     " 0; system messages are not counted.",
@@ -50,7 +50,7 @@ def scan_command(
     write_effects: Annotated[File, "Write the guessed effects to this file, for you to correct."] = None,
     whole: Annotated[bool, "--all", "Show everything, with an explanation."] = False,
     as_json: Annotated[bool, "--json", "Print everything as JSON."] = False,
-    agent: Annotated[Name | None, "Count every conversation under this name."] = None,
+    agent: Annotated[Name | None, "Use this agent name for every conversation."] = None,
     examples: Annotated[Count, "Number of calls listed per finding in the JSON."] = 20,
 ) -> int:
     """Find patterns in logs, without a pack, a model or a database."""

@@ -41,9 +41,11 @@ def serve_command(
         "Public address of the service, for the AuthZEN configuration.",
     ] = "",
     new_key: Annotated[str | None, "--new-key TENANT", "Print a new key and its line for --keys, and exit."] = None,
-    approver: Annotated[bool, "With --new-key: a key for a person who answers approvals and stops agents."] = False,
-    reviewer: Annotated[bool, "With --new-key: a key for a person who reads and adds notes."] = False,
-    viewer: Annotated[bool, "With --new-key: a key for a person who only reads."] = False,
+    approver: Annotated[
+        bool, "With --new-key: create a key for a person who may answer approvals and stop agents."
+    ] = False,
+    reviewer: Annotated[bool, "With --new-key: create a key for a person who may only read and add notes."] = False,
+    viewer: Annotated[bool, "With --new-key: create a key for a person who may only read."] = False,
     holder: Annotated[str, "--name NAME", "With --new-key: the person's name, for the log."] = "",
     proxy_header: Annotated[
         Name,
@@ -181,7 +183,7 @@ def _session_secret(given: str) -> bytes:
     if not given:
         return secrets.token_bytes(32)
     if len(given) < SECRET:
-        hint = f"use {SECRET} or more, such as the output of `openssl rand -hex 32`"
+        hint = f"use at least {SECRET} characters, such as the output of `openssl rand -hex 32`"
         raise UsageError(f"BYLAW_SESSION_SECRET is too short: {len(given)} characters", hint=hint)
     return hashlib.sha256(given.encode("utf-8", "surrogateescape")).digest()
 
@@ -193,7 +195,7 @@ def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tupl
     if not header or not address:
         raise UsageError("--proxy-header and --proxy-address must be used together", hint="give both")
     if not keys:
-        raise UsageError("--proxy-header needs --keys", hint="add a line `TENANT - approve NAME` for each user")
+        raise UsageError("--proxy-header requires --keys", hint="add a line `TENANT - approve NAME` for each user")
     try:
         return header, str(ip_address(address))
     except ValueError:

@@ -220,7 +220,7 @@ def record(
     policies: dict[str, Any] = {}
     for draft in (each for each in drafts if each.id in kept):
         check, kind = work.checks.get(draft.id), work.kinds.get(draft.id)
-        body: dict[str, Any] = {"why": kind.why if kind is not None else "nobody said what kind it is"}
+        body: dict[str, Any] = {"why": kind.why if kind is not None else "its kind was never stated"}
         asked = (*(questions or {}).get(draft.id, ()), *work.questions.get(draft.id, ()))
         if check is not None:
             asked = (

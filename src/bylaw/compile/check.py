@@ -104,11 +104,11 @@ def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown
     """
     shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
     if ruling is None or ruling.want == "unclear":
-        why = ruling.why if ruling is not None else "nobody ruled on it"
+        why = ruling.why if ruling is not None else "the referee did not decide it"
         questions.append(Question("a case that is not settled", f"`{case.get('note', '')}`: {why}", shown))
         return []
     if ruling.want == case.get("want"):
         return [case]
-    text = f"`{case.get('note', '')}` wanted {case.get('want')}; ruled {ruling.want}: {ruling.why}"
+    text = f"`{case.get('note', '')}` wanted {case.get('want')}; the referee decided {ruling.want}: {ruling.why}"
     questions.append(Question("a case that was corrected", text, shown))
     return [{**case, "want": ruling.want}]

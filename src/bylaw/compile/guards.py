@@ -341,7 +341,7 @@ def _settle(
     if said:
         questions.append(Question("one generation says that it cannot be checked", "; ".join(said)))
     elif len(sound) < len(written):
-        questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
+        questions.append(Question("one generation only", "the other did not load, so nothing was compared"))
     if complaints:
         return Check(
             name,
@@ -352,7 +352,7 @@ def _settle(
         )
     if missing := unused_numbers(brief.draft, code):
         text = f"the sentences name {', '.join(missing)}, which the guard does not use"
-        questions.append(Question("numbers of the sentences", text))
+        questions.append(Question("numbers in the sentences", text))
     guard, _ = bench.guard(brief.policy, code)
     return Check(
         name,
@@ -404,10 +404,14 @@ def _settled(
         said = " and ".join(trial.outcomes)
         shown_input = {name: part for name, part in trial.case.items() if name != "policy"}
         if ruling is None or ruling.want == "unclear":
-            why = ruling.why if ruling is not None else "nobody ruled on it"
-            questions.append(Question("two generations disagree", f"they say {said}; not settled: {why}", shown_input))
+            why = ruling.why if ruling is not None else "the referee did not decide it"
+            questions.append(
+                Question(
+                    "two generations disagree", f"they say {said}; this is not settled, because {why}", shown_input
+                )
+            )
             continue
-        text = f"they said {said}; ruled {ruling.want}: {ruling.why}"
+        text = f"they said {said}; the referee decided {ruling.want}: {ruling.why}"
         questions.append(Question("two generations disagreed", text, shown_input))
         kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
     return kept, questions
@@ -422,13 +426,13 @@ def _walked(
     rulings = desk.attempt(lambda: rule_on(desk, situations, ("permit", "deny"), brief.shown)) if found else {}
     if rulings is None:
         told = "; ".join(f"{gap.about} ({gap.outcome})" for gap in found)
-        questions.append(Question("not covered by a case", f"{told}: what the guard says of it, nobody has ruled on"))
+        questions.append(Question("not covered by a case", f"{told}: the referee has not confirmed the guard's answer"))
         return []
     made: list[Case] = []
     for number, gap in enumerate(found):
         ruling = rulings.get(number)
         if ruling is None or ruling.want == "unclear":
-            why = ruling.why if ruling is not None else "nobody ruled on it"
+            why = ruling.why if ruling is not None else "the referee did not decide it"
             shown = {name: part for name, part in gap.case.items() if name != "policy"}
             text = f"{gap.about}: the guard says {gap.outcome}; {why}"
             questions.append(Question("the document does not say", text, shown))

@@ -229,7 +229,7 @@ class Merge(Struct):
     def ask(self, policy: str, what: str, theirs: Any) -> None:
         text = f"{what}; your version is kept. The compiler would write: {_text(theirs)}"
         if (*_POLICIES, policy) in self.items:
-            self.questions.setdefault(policy, []).append(Question("an edit and an update differ", text))
+            self.questions.setdefault(policy, []).append(Question("your edit conflicts with an update", text))
         else:
             self.notes.append(text)
 

@@ -132,7 +132,7 @@ class Lesson(Struct, frozen=True):
         examples.
         """
         if not self.kept_back:
-            return "no labelled conversation was held back (every fifth is), so the weights could not be tested"
+            return "no labelled conversation was held back (every fifth one is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)
         if after > before:
             return ""

@@ -394,7 +394,9 @@ class _Refinement:
             before, now = called, reply.vagueness
         else:
             before, now = round(measured, 2), round(self.rules.vagueness()[name], 2)
-        return "" if now < before else f"its last refinement made it no less vague ({before:g} before, {now:g} now)"
+        return (
+            "" if now < before else f"its last refinement did not make it less vague ({before:g} before, {now:g} now)"
+        )
 
     def _asked(self, name: str) -> Outcome[Reply]:
         """Return the answer about one policy's rules. If a case fails, ask a second time."""

@@ -45,7 +45,7 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
     lines += [f"of the tools: {each}" for each in noted.get("of_the_tools", ())]
     lines += [f"left out: {each}" for each in noted["left_out"]]
     for name in unheld:
-        why = noted["policies"].get(name, {}).get("failed", "nobody said what kind it is")
+        why = noted["policies"].get(name, {}).get("failed", "its kind was never stated")
         lines.append(f"unenforced: {name}: {why}")
     lines.append(f"wrote {out}; next: bylaw review {out}")
     return lines

@@ -269,7 +269,7 @@ def write_pack(
     kept = msgspec.json.format(msgspec.json.encode(_Kept(work, list(merged.base.items()))), indent=1) + b"\n"
     records = {MADE_OF: dump(msgspec.to_builtins(replace(made_of, written=digests))), WORK: kept.decode()}
     place(root, {**files, **records}, removed)
-    return Update(files, (*notes, *(f"an edit and an update differ: {each}" for each in merged.notes)))
+    return Update(files, (*notes, *(f"your edit conflicts with an update: {each}" for each in merged.notes)))
 
 
 def _with_edits(

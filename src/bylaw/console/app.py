@@ -138,7 +138,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         words = (
             f"nothing was written: {asked.visitor.name} is signed in now, but you loaded the page under another name"
         )
-        return _wrong(request, Refused(words, status=409, hint="load the page again"))
+        return _wrong(request, Refused(words, status=409, hint="reload the page"))
     try:
         await run_in_threadpool(request.app.state.refresh)
     except Preparing as error:

@@ -217,7 +217,7 @@ class FindingPages(AuditPages):
             is_same = waiver.owner == asked.signed() and waiver.reason == reason
             if not is_same and (waiver.policy or not of_policy):
                 words = f"{waiver.owner} already waived this finding until {waiver.expires}: {waiver.reason}"
-                raise UsageError(words, hint="load the page again")
+                raise UsageError(words, hint="reload the page")
         if row.verdict == "inconclusive" and not of_policy:
             raise UsageError("an undecided call cannot be waived", hint="settle it instead")
         what: JsonRecord = {"policy": row.policy}
@@ -235,7 +235,7 @@ class FindingPages(AuditPages):
         taken = [row.id for row in rows if row.state not in ("new", "still") or standings.waivers_of(row.id)]
         if taken:
             words = f"{taken[0]} is already waived or cannot be waived"
-            raise UsageError(words, hint="load the page again")
+            raise UsageError(words, hint="reload the page")
         reason = _false_alarm(asked) if asked.form.get("kind") == "false-alarm" else asked.form.get("reason", "")
         expires = asked.form.get("expires", "")
         what = [{"finding": row.id, "verdicts": standings.verdicts_of(row.id)} for row in rows]
@@ -248,7 +248,7 @@ class FindingPages(AuditPages):
         asked.signed()
         covering = standings.waivers_of(row.id)
         if not covering:
-            raise UsageError("the waiver was already removed", hint="load the page again")
+            raise UsageError("the waiver was already removed", hint="reload the page")
         return self._after_change(asked, row, unwaive(self._view.waivers, covering[0]))
 
     @changed("/finding/{id:path}/case")
@@ -438,7 +438,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
             ids.append(value)
     rows = [row for each in ids if (row := standings.index.finding(each)) is not None]
     if len(rows) < len(ids):
-        raise UsageError("a selected call is not in this audit", hint="load the page again")
+        raise UsageError("a selected call is not in this audit", hint="reload the page")
     return rows
 
 

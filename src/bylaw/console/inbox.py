@@ -119,7 +119,7 @@ class InboxPages(ServicePages):
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
         put = customer_cards(self._service, asked.visitor.tenant, time.time())
         if not any((each.conversation, each.card) == (conversation, card) for each in put):
-            raise UsageError("this card is no longer waiting", hint="load the page again")
+            raise UsageError("this card is no longer waiting", hint="reload the page")
         given = Attestation(card, asked.signed(), asked.text("reason"))
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
         return self._after(asked, "Saved to the log. The card is still waiting for the customer's own answer.")

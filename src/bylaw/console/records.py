@@ -127,7 +127,7 @@ def unwaive(path: Path, waiver: Waiver) -> Written:
         start = int(line) - 1 if line.isdigit() else len(every)
         found = _ITEM.match(every[start]) if start < len(every) else None
         if found is None:
-            raise UsageError("the file changed", place=waiver.place, hint="load the page again")
+            raise UsageError("the file changed", place=waiver.place, hint="reload the page")
         end = start + 1
         while end < len(every) and every[end].startswith(f"{found[1]} "):
             end += 1

@@ -164,7 +164,7 @@ def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
         for found in _BRACKET.finditer(json):
             depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
             if depth > most:
-                raise ValueError(f"nested more than {most} deep")
+                raise ValueError(f"nested more than {most} levels deep")
     return json
 
 

@@ -186,7 +186,7 @@ _TO_AGENT = {
     "never_put": "the user has not been asked to confirm this call",
     "unnamed": "the user has not been told what this call does",
     "declined": f"the user said no to this call. {AFTER_NO}",
-    "spent": "the user's yes was used by an earlier call",
+    "spent": "the user's yes was already used for an earlier call",
     "perhaps_spent": "this call or an equivalent one was made before and may have run",
     "unanswered": "the user's answer is unknown here",
     "changed_card": "the text of the card was changed or is no longer true, so the user's answer does not count",

@@ -438,7 +438,7 @@ class PageObservations:
             if (take := self._take(name, str(text), (*at, part, name), is_row=bool(body.each))) is not None
         }
         if not names_host(str(body.url)):
-            hint = "begin with the whole host: `url: '^https://shop[.]example/orders/[0-9]+$'`"
+            hint = "begin with the complete host: `url: '^https://shop[.]example/orders/[0-9]+$'`"
             self._paths.fault("`url` matches pages on any host", *at, "url", hint=hint)
         shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), self.terms)
         key = tuple((self._getter(takes.get(("key", part))),) for part in entity.key)

@@ -113,7 +113,7 @@ class PathReader:
         for each in body.keys() - {"of", "key"}:
             self.fault(f"`{each}` is not allowed together with `of`", *at, hint="known: key")
         if at[:1] not in (("tools",), ("actions",)):
-            self.fault("a result shows entities by its own values, not through others", *at)
+            self.fault("a result identifies entities by its own values, not through other entities", *at)
         if len(other.key) != 1:
             self.fault(f"`{name}` does not have exactly one key field", *at)
             return lambda scope: NOTHING

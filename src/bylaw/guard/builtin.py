@@ -109,7 +109,9 @@ class BuiltIns(Operations):
             return admit(getattr(value, name)(*arguments))
         if value.__class__ in TIMES and name in DATE_METHODS:
             return getattr(value, name)()
-        return fail(f"{name_of(value)} has no method `{name}` of {', '.join(map(name_of, arguments)) or 'nothing'}")
+        return fail(
+            f"{name_of(value)} has no method `{name}` for {', '.join(map(name_of, arguments)) or 'no arguments'}"
+        )
 
     def present(self, part: Any, name: str) -> Any:
         """Return a part of a record. Fails if the part is `null`."""

@@ -202,7 +202,7 @@ class Calling:
         if name == "done":
             return self.done(node)
         if node.keywords:
-            return self.fault(node, f"`{name}` takes no named arguments", "give them in order")
+            return self.fault(node, f"`{name}` takes no named arguments", "pass them in order")
         least, most = ARITY[name]
         if not least <= len(node.args) <= most:
             return self.fault(
@@ -282,7 +282,7 @@ class Calling:
             hint = METHODS_INSTEAD.get(name) or self.meant(name, [*TEXT_METHODS, *DATE_METHODS])
             return self.fault(node, f"there is no method `{name}`", hint)
         if node.keywords or not arity[0] <= len(node.args) <= arity[1]:
-            return self.fault(node, f"`{name}` takes {arity[1]} arguments", "give them in order")
+            return self.fault(node, f"`{name}` takes {arity[1]} arguments", "pass them in order")
         return self.run("method", value, ast.Constant(name), *(self.expression(a) for a in node.args))
 
     def gathering(self, name: str, node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> ast.expr:
@@ -331,7 +331,7 @@ class Calling:
     def target(self, node: ast.expr) -> str:
         if not isinstance(node, ast.Name):
             hint = "loop over the records and read their parts, or over zip(...) or enumerate(...)"
-            self.fault(node, "a loop has one name", hint)
+            self.fault(node, "a loop has a single variable", hint)
             return "_bad"
         self.scope.check_new_name(node, node.id)
         return node.id

@@ -92,7 +92,7 @@ class Expressions:
             return ast.Name(name, ast.Load())
         if name in self.scope.kinds:
             if name not in self.scope.sure:
-                self.fault(node, f"`{name}` may have no value here", "give it one before the `if` or `for`")
+                self.fault(node, f"`{name}` may have no value here", "assign a value before the `if` or `for`")
             return ast.Name(name, ast.Load())
         if name in (self.scope.call, self.scope.facts, self.scope.history):
             return self.fault(node, f"`{name}` is not a value", f"read one of its parts, `{name}.x`")
@@ -115,7 +115,7 @@ class Expressions:
     def binary(self, node: ast.BinOp) -> ast.expr:
         method = BINARY.get(type(node.op))
         if method is None:
-            return self.fault(node, "only + - * / // % are allowed", "write it with these")
+            return self.fault(node, "only + - * / // % are allowed", "use these operators")
         for side in (node.left, node.right):
             if isinstance(side, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr)) or (
                 isinstance(side, ast.Constant) and isinstance(side.value, (str, bytes))
@@ -230,7 +230,7 @@ class Expressions:
         value = self.expression(node.value)
         if isinstance(node.slice, ast.Slice):
             if node.slice.step is not None:
-                return self.fault(node, "a slice has no step", "write `x[a:b]`")
+                return self.fault(node, "a slice cannot have a step", "write `x[a:b]`")
             ends = [
                 ast.Constant(None) if end is None else self.expression(end)
                 for end in (node.slice.lower, node.slice.upper)

@@ -89,8 +89,8 @@ INSTEAD: Mapping[str, str] = {
     "str": "compare strings directly",
     **dict.fromkeys(("int", "float"), "write money(x) for an amount in text; numbers need no conversion"),
     **dict.fromkeys(("set", "list", "dict", "filter", "map"), "loop over the list, or use any, all, sum, count or len"),
-    "hasattr": "use get() for what may be missing",
-    "getattr": "use get() for what may be missing",
+    "hasattr": "use get() for a value that may be missing",
+    "getattr": "use get() for a value that may be missing",
 }
 """Hints for Python names that the guard language does not have."""
 METHODS_INSTEAD: Mapping[str, str] = {
@@ -106,8 +106,8 @@ METHODS_INSTEAD: Mapping[str, str] = {
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
-    ast.Try: ("`try` is not part of the language", "use get() for what may be missing"),
-    ast.TryStar: ("`try` is not part of the language", "use get() for what may be missing"),
+    ast.Try: ("`try` is not part of the language", "use get() for a value that may be missing"),
+    ast.TryStar: ("`try` is not part of the language", "use get() for a value that may be missing"),
     ast.With: ("`with` is not part of the language", "remove it"),
     ast.AsyncWith: ("`async` is not part of the language", "remove it"),
     ast.AsyncFor: ("`async` is not part of the language", "use a plain `for`"),

@@ -86,7 +86,8 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
         if len(value) > LONGEST:
-            fail(f"a {'string' if cls is str else 'list'} of {len(value)} is longer than {LONGEST}")
+            kind, unit = ("string", "characters") if cls is str else ("list", "items")
+            fail(f"a {kind} of {len(value)} {unit} is longer than the limit of {LONGEST}")
         return value
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
@@ -113,7 +114,7 @@ def weight(value: Any) -> int:
         part = parts.pop()
         count += 1
         if count > LONGEST:
-            fail(f"a list holds more than {LONGEST} values")
+            fail(f"a list contains more than {LONGEST} values")
         if part.__class__ is list or part.__class__ is tuple:
             parts.extend(part)
         elif part.__class__ is dict:

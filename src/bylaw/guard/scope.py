@@ -243,7 +243,7 @@ class Reading:
             if entity is None:
                 return None
             if node.id not in self.scope.sure and not any(node.id in scope for scope in self.scope.scopes):
-                self.fault(node, f"`{node.id}` may have no value here", "give it one before the `if` or `for`")
+                self.fault(node, f"`{node.id}` may have no value here", "assign a value before the `if` or `for`")
             return self.scope.vocabulary.entities[entity], ast.copy_location(ast.Name(node.id, ast.Load()), node)
         if isinstance(node, ast.Call):
             if (given := self.is_thing(node)) is not None and isinstance(node.func, ast.Name):

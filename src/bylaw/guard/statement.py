@@ -125,7 +125,7 @@ class Statements:
             made.extend(ast.copy_location(one, statement) for one in self.statement(statement))
             if ends([statement]):
                 if index + 1 < len(body):
-                    self.fault(body[index + 1], "this is never reached", "remove it")
+                    self.fault(body[index + 1], "this statement is never reached", "remove it")
                 break
         return made or [ast.Pass()]
 
@@ -153,7 +153,7 @@ class Statements:
                 self.fault(node, f"`{name}()` has no effect here", f"write `return {name}(...)`")
             case ast.Expr():
                 self.values.expression(node.value)
-                self.fault(node, "a value alone has no effect", "assign it or test it")
+                self.fault(node, "a value alone has no effect", "assign the value to a name, or use it in a condition")
             case _:
                 self.scope.refuse(node)
         return []
@@ -179,7 +179,7 @@ class Statements:
             self.fault(node, f"this function must return {self.answer()}", hint)
             return []
         if value.keywords:
-            self.fault(node, f"`{name}` takes no named arguments", "give them in order")
+            self.fault(node, f"`{name}` takes no named arguments", "pass them in order")
         made = ast.Return(self.answering(value, name, value.args))
         return [*self.covering(branch), made]
 
@@ -243,7 +243,7 @@ class Statements:
             self.fault(node, "assign to a single name", "facts, records and lists cannot be changed")
             return []
         if type(node.op) not in BINARY:
-            self.fault(node, "only += -= *= /= //= %= are allowed", "write it with these")
+            self.fault(node, "only += -= *= /= //= %= are allowed", "use these operators")
             return []
         self.scope.check_new_name(node, node.target.id)
         old = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)

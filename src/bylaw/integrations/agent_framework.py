@@ -45,7 +45,7 @@ class _Running(Struct, frozen=True, eq=False):
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
 PROMPT = "bylaw"
 """The key of the prompt in an approval request, and of the answer in a response."""
-UNHEARD = "the shield does not know the conversation: install all of its middleware"
+UNHEARD = "the shield does not know the conversation: install all of the shield's middleware"
 
 
 class ShieldMiddleware(Adapter):

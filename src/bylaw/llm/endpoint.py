@@ -52,7 +52,7 @@ class Endpoint:
             self._openai: Any = importlib.import_module("openai")
         except ImportError:
             hint = "in your clone of Bylaw: pip install '.[compile]'"
-            raise ChatError("asking a model needs the openai SDK", hint=hint) from None
+            raise ChatError("asking a model requires the openai SDK", hint=hint) from None
         self._settings = settings
         self._recordings = recordings
         self._progress = progress

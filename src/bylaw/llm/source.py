@@ -34,7 +34,8 @@ def open_chat(
         folder = said.removeprefix("batch:")
         if not folder or Path(folder).is_file():
             raise ChatError(
-                f"`{said}` does not name a folder", hint="--llm batch:DIR, a folder for requests and answers"
+                f"`{said}` does not name a folder",
+                hint="pass --llm batch:DIR, where DIR is a folder for requests and answers",
             )
         batch = Batch(Path(folder))
         return Recorded(recordings, batch, keeps=keeps) if recordings is not None else batch

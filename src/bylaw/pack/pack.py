@@ -168,7 +168,7 @@ def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: S
     ]
     return [
         ManifestError(
-            f"`shield` names {kind} `{name}`, which is not known",
+            f"`shield` names {kind} `{name}`, which does not exist",
             place=place("shield", *part),
             hint=meant(name, known),
             lacks=f"{kind} {name}",

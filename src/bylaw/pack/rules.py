@@ -72,7 +72,7 @@ def _read(body: WrittenLimit, index: int, schema: Schema, policies: Mapping[str,
             hint="to forbid a tool completely, write a guard",
         )
     if within is None:
-        fault(f"`within` of limit `{name}` is not a time", *at, hint="such as 30m, 1h or 7d")
+        fault(f"`within` of limit `{name}` is not a duration", *at, hint="such as 30m, 1h or 7d")
     _check_per(str(body.per), name, tools, schema, at, fault)
     return Limit(name, policy, tools, body.most, within or 1.0, str(body.per), body.over)
 

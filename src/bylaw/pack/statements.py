@@ -426,7 +426,9 @@ class PolicyReader:
         stale = False
         for at, span in spans_of(body.spans):
             if span.is_section and kind not in ("knowledge", "conversation"):
-                hint = "quote its sentence; a whole section is for policies of kind `knowledge` or `conversation`"
+                hint = (
+                    "quote the sentence; only policies of kind `knowledge` or `conversation` may cite a whole section"
+                )
                 self._fault(f"a span of `{name}` is a whole section", index, "spans", hint=hint)
                 continue
             if span.quote is None and not span.is_section and (span.line is None or span.digest is None):

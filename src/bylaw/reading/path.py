@@ -98,7 +98,7 @@ def _of_url(text: str, style: str) -> str:
             raise Unreadable(f"a file URL of the host `{host[:60]}`")
         rest = "/" + path
     if not rest.startswith("/"):
-        raise Unreadable("a file URL without a whole path")
+        raise Unreadable("a file URL without a complete path")
     if _ESCAPED.search(rest):
         raise Unreadable("a file URL with a percent sign that escapes nothing")
     plain = unquote(rest, errors="strict") if _is_utf8(rest) else ""

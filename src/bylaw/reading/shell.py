@@ -99,7 +99,7 @@ class _Reader:
             raise Unreadable("the shell command cannot be parsed", line=_line_of_fault(root))
         before = self.source[: root.start_byte] + self.source[root.end_byte :]
         if before.strip(b" \t\n"):
-            raise Unreadable("the parser skipped a part of the text")
+            raise Unreadable("the parser skipped part of the text")
         self._statement(root, 0, has_input=False)
         if not self.found:
             raise Unreadable("there is no command")
@@ -194,10 +194,10 @@ class _Reader:
         for child in node.children:
             gap = self._gap(at, child.start_byte)
             if not _GAP.fullmatch(gap) and not (node.type in _HYPHENATED and _HYPHEN.fullmatch(gap)):
-                raise self._fault("the parser skipped a part of the text", node)
+                raise self._fault("the parser skipped part of the text", node)
             at = child.end_byte
         if not _GAP.fullmatch(self._gap(at, node.end_byte)):
-            raise self._fault("the parser skipped a part of the text", node)
+            raise self._fault("the parser skipped part of the text", node)
 
     def _gap(self, start: int, end: int) -> str:
         return self.source[start:end].decode("utf-8")

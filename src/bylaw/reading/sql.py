@@ -90,7 +90,7 @@ def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
         try:
             found += _Reader(tokens, dialect).statements()
         except RecursionError:
-            raise Unreadable("the statement is nested too deep") from None
+            raise Unreadable("the statement is nested too deeply") from None
     if not found:
         raise Unreadable("there is no statement")
     return tuple(found)
@@ -596,7 +596,7 @@ class _Parsed:
     def _into(self, node: Any, reads: frozenset[str]) -> Statement:
         target = node.this
         if not isinstance(target, self.exp.Table) or node.args.get("expressions") or node.args.get("bulk_collect"):
-            raise Unreadable("a query into something that is not a table")
+            raise Unreadable("a query that writes into something other than a table")
         return Statement("create", True, reads, frozenset({_name(target, self.dialect)}), None, True)
 
     # Tables

@@ -81,7 +81,7 @@ _RAW_PREFIXES = frozenset({"q", "nq", "r", "rb", "br"})
 def read_tokens(text: str, dialect: str | None) -> list[Token]:
     """Return the tokens of a text without comments. Raises `Unreadable` if the end of a token is uncertain."""
     if dialect not in _LEXES:
-        raise ValueError(f"`{dialect}` is not a dialect; known are {', '.join(DIALECTS)}")
+        raise ValueError(f"`{dialect}` is not a dialect; the dialects are {', '.join(DIALECTS)}")
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the text has more than {MAX_CHARACTERS:,} characters")
     if bad := _BAD.search(text):
@@ -143,11 +143,11 @@ class _Scanner:
             return True
         if self.lexis.dash_needs_space:
             return False
-        raise self._fault("`--` without a space after it is a comment in some databases only")
+        raise self._fault("`--` without a space after it is a comment only in some databases")
 
     def _is_hash_comment(self) -> bool:
         if self.lexis.hash_comments is None:
-            raise self._fault("`#` begins a comment in some databases only")
+            raise self._fault("`#` begins a comment only in some databases")
         return self.lexis.hash_comments
 
     def _pass_line(self) -> None:
@@ -212,7 +212,7 @@ class _Scanner:
         escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
         plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)
         if escapes is None and plain != escaped:
-            raise self._fault("a backslash before a quote ends the string in some databases only")
+            raise self._fault("a backslash before a quote ends the string only in some databases")
         end = escaped if escapes else plain
         if end < 0:
             raise self._fault("a string is never closed")
@@ -243,7 +243,7 @@ class _Scanner:
         if self.lexis.bracket_names is None:
             end = self.text.find("]", self.at)
             if end < 0 or not _HARMLESS_INDEX.fullmatch(self.text, self.at + 1, end):
-                raise self._fault("square brackets quote a name in some databases only")
+                raise self._fault("square brackets quote a name only in some databases")
         self._bracket("[")
         self._add("sign", self.at + 1, spaced)
 
@@ -253,7 +253,7 @@ class _Scanner:
             return
         tag = _DOLLAR_TAG.match(self.text, self.at)
         if tag is None or not self.lexis.dollar_quotes:
-            raise self._fault("`$` begins a string in some databases only")
+            raise self._fault("`$` begins a string only in some databases")
         end = self.text.find(tag.group(), tag.end())
         if end < 0:
             raise self._fault("a string is never closed")

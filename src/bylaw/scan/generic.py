@@ -148,7 +148,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
     if not found:
         return ""
     lines = [
-        "# What these tools did in the logs. Correct the effects, and give actions that policies name better names.",
+        "# Calls of these tools in the logs. Correct the effects, and rename the actions that policies mention.",
         "# A person is asked about every other call.",
         "actions:",
     ]

@@ -91,7 +91,10 @@ STOPS = "/v1/stops"
 """Reviewers add and lift stops on this route. Any key of the tenant may list stops."""
 INSTRUCTIONS = "/v1/instructions"
 """Returns text for an agent's system prompt."""
-ELSEWHERE = "without keys, the service answers only local programs that use this machine's own name, not web pages"
+ELSEWHERE = (
+    "without keys, the service answers only local programs that use this machine's own name; it does not answer"
+    " web pages"
+)
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"

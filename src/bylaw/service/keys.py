@@ -74,7 +74,9 @@ def read_keys(path: Path) -> dict[str, Key]:
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
-            hint = "a line is a tenant and the hash from `bylaw serve --new-key TENANT`, with role and name for people"
+            hint = (
+                "write a tenant and the hash from `bylaw serve --new-key TENANT`; for a person, add a role and a name"
+            )
             raise UsageError("this line is not a key", place=f"{path}:{number}", hint=hint)
         key = Key(words[0], role, words[3] if len(words) == 4 else "")
         if found.setdefault(words[1], key) != key:

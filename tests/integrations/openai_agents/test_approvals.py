@@ -135,4 +135,4 @@ def test_one_yes_in_two_runs_at_once_is_one_write(tmp_path: Path, workers: int) 
     said = asyncio.run(talk())
     assert rentals.ran == ["extend R1"]
     assert sum("extended" in each for each in said) == 1
-    assert sum("the user's yes was used by an earlier call" in each for each in said) == 1
+    assert sum("the user's yes was already used for an earlier call" in each for each in said) == 1

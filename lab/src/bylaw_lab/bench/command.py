@@ -128,7 +128,7 @@ def _settle(reader: "RequestReader", kept: Path | None, *, looks: bool = False) 
     for missing, asked in ((reader.unanswered, "requests"), (reader.not_looked_at, "second looks")):
         if missing and (looks or asked == "requests"):
             why = next(iter(missing.values()))
-            raise UsageError(f"{len(missing)} {asked} have no answer, the first because: {why}")
+            raise UsageError(f"{len(missing)} {asked} have no answer. The first failure: {why}")
 
 
 def _tell_tricks(tried: Sequence["Tried"], as_json: bool) -> None:

@@ -38,7 +38,7 @@ FILES: dict[Stage, str] = {1: "stage1", 2: "stage2", 3: "rl", "dpo": "dpo"}
 def pack_of(data: Path, named: str | None) -> str:
     """Return the name of the pack that grades rows: the given pack, or the pack in `data.json`.
 
-    Raises if neither is known, or if the pack has changed since the rows were made.
+    Raises if neither is known, or if the pack has changed since the rows were written.
     """
     made = find_manifest(data)
     if named is None and made is None:
@@ -46,9 +46,9 @@ def pack_of(data: Path, named: str | None) -> str:
     name = named or (made.pack if made is not None else "")
     if made is not None and named is None and pack_named(name).digest != made.pack_digest:
         raise UsageError(
-            f"pack `{name}` has changed since the rows were made",
+            f"pack `{name}` has changed since the rows were written",
             place=str(data),
-            hint="make them again with `bylaw align data`, or name the pack with --pack to grade by it anyway",
+            hint="write them again with `bylaw align data`, or pass --pack to grade with the changed pack anyway",
         )
     return name
 
@@ -78,7 +78,7 @@ def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
         except msgspec.DecodeError as error:
             raise UsageError(f"not a row: {error}", place=f"{path}:{number}") from None
         if wanted not in row:
-            raise UsageError(f"a row of stage {stage} needs `{wanted}`", place=f"{path}:{number}")
+            raise UsageError(f"a row of stage {stage} requires `{wanted}`", place=f"{path}:{number}")
         rows.append(row)
     if not rows:
         raise UsageError(f"`{path}` has no rows", hint=f"write it with `{_MAKERS[stage]}`")
@@ -114,7 +114,9 @@ def terms_of(said: str) -> tuple[tuple[Term, ...], float]:
     for part in "+".join(parts).split("+"):
         name, given, number = part.partition("=")
         if name not in PARTS or (given and name != "vc"):
-            raise UsageError(f"unknown reward term `{part}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
+            raise UsageError(
+                f"unknown reward term `{part}`", hint=f"use full, or join some of {', '.join(PARTS)} with +"
+            )
         if name == "vc":
             weight = _weight(number) if given else 1.0
         terms += PARTS[name]
@@ -127,7 +129,7 @@ def _weight(number: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < inf:
-        raise UsageError(f"`{number}` is not a weight", hint="a number above 0, as in vc=3")
+        raise UsageError(f"`{number}` is not a weight", hint="pass a number above 0, as in vc=3")
     return found
 
 
@@ -170,11 +172,11 @@ def graded(
         if strange := [name for name in gold_of(row).required if name not in known]:
             raise UsageError(
                 f"row {number} needs the policy `{strange[0]}`, which pack `{pack}` has not",
-                hint="--pack names the pack that the rows were made with",
+                hint="pass --pack with the pack that the rows were written with",
             )
     kept = [row for row in rows if has_judge or not gold_of(row).needs_judge]
     if not kept:
-        raise UsageError("no row can be graded", hint="mark texts with --judge MODEL")
+        raise UsageError("no row can be graded", hint="use --judge MODEL to have a model grade the texts")
     return kept, len(rows) - len(kept)
 
 
@@ -223,30 +225,30 @@ def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
     source: Mapping[str, Any] = done.get("source") or {}
     lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
     if model := source.get("model"):
-        lines.append(f"It began as `{model['name']}` (weights `{model['sha256'][:16]}`).")
+        lines.append(f"It started from `{model['name']}` (weights `{model['sha256'][:16]}`).")
     if data := source.get("data"):
         told = f"It learned from {done['rows']} rows of `{data['file']}` (`{data['sha256'][:16]}`)"
         lines.append(f"{told}, made by `{data['command']}`." if data.get("command") else f"{told}.")
         if data.get("as_made") is False:
-            lines.append("The rows were changed after they had been made.")
+            lines.append("The rows were changed after they were written.")
     if pack := source.get("pack"):
         lines.append(f"The policies are those of pack `{pack['name']}` {pack['version']} (`{pack['sha256'][:16]}`).")
     if reward := source.get("reward"):
-        judge = f", texts marked by `{reward['judge']}`" if reward.get("judge") else ""
-        terms = f"`{reward['terms']}`, wrong kind of turn by `{reward['mismatch']}`{judge}"
+        judge = f", texts graded by `{reward['judge']}`" if reward.get("judge") else ""
+        terms = f"`{reward['terms']}`, mismatches scored by `{reward['mismatch']}`{judge}"
         lines.append(f"The reward: {terms}, graded by pack `{reward['pack']}` (`{reward['pack_sha256'][:16]}`).")
     if done.get("lora"):
         lines.append(
-            f"Adapters of rank {done['lora']} were trained. They lie in `adapter/`; the weights here hold them already."
+            f"Adapters of rank {done['lora']} were trained. They are in `adapter/`; the weights already include them."
         )
     settings = msgspec.json.format(msgspec.json.encode(done["settings"]), indent=1).decode()
     text = "\n\n".join(
         [
             "# A model that learned policies",
             "\n".join(f"- {line}" for line in lines),
-            "It writes a thought in `<think>` and then a text or one call as JSON; `chat_template.jinja` says how it is"
-            " to be prompted. **Nothing here says how good it is**: measure it with `bylaw align eval --agent FOLDER`,"
-            " and put a shield around it, since a model that has learned a policy still breaks it at times.",
+            "The model writes a thought in `<think>`, and then a message or one call as JSON. `chat_template.jinja`"
+            " defines the prompt format. **This card does not say how good the model is**: measure it with `bylaw align"
+            " eval --agent FOLDER`, and run it behind a shield, because it still breaks policies at times.",
             f"Settings:\n\n```json\n{settings}\n```",
         ]
     )

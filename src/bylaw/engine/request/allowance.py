@@ -301,7 +301,7 @@ _WORDS: dict[Why, str] = {
     "done": "the requested change was already made, or may have been",
     "unread": "the request could not be read: {value}",
     "unheard": "the user may have said more since the request, but their messages are unknown",
-    "delegated": "the request leaves the decision to the contents of a text",
+    "delegated": "the request leaves the decision to the contents of a document",
     "not_said": "{value} (`{argument}`) is not what the user said{origin}",
     "not_found": "{value} (`{argument}`) was neither said by the user nor found in a place that the user named{origin}",
     "not_chosen": "{value} (`{argument}`) is not the one that the user asked for",
