@@ -115,7 +115,7 @@ def test_other_tools_whose_results_are_their_own_show_facts() -> None:
         ("read_orders: {as: Order, each: '$[*]'}", "browser_snapshot: {as: Order}", "returns a page"),
         ("each: '$[*]'", "text: '(?P<order_id>A1) (?P<status>paid)'", "must not use `text`, `absent`"),
         ("each: '$[*]'", "absent: none", "must not use `text`, `absent`"),
-        ("each: '$[*]'", "key: $args.query", "nor `$args`"),
+        ("each: '$[*]'", "key: $args.query", "or `$args`"),
         (", tables: ['^orders$']", "", "may return what the agent itself wrote"),
         ("'^crm[.]test$'", "'crm[.]test$'", "may return what the agent itself wrote"),
         ("'^crm[.]test$'", "'^crm.test$'", "may return what the agent itself wrote"),

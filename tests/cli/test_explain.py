@@ -40,7 +40,7 @@ def result(of: int) -> Record:
 def test_an_answer_that_came_after_the_call_is_named() -> None:
     events = [call("get_usage", account_id=7), call("set_seats", account_id=7), result(0), result(1)]
     text = told(events, step=1, reason="never_seen")
-    assert "get_usage was called at step 0, but its result arrived after this call, at step 2" in text
+    assert "get_usage was called at step 0, but its result arrived after this call, at step 2" in " ".join(text.split())
 
 
 def test_an_answer_that_did_not_show_the_fact_is_named() -> None:

@@ -178,7 +178,7 @@ MISTAKES = [
         lambda folder: None,
         "audit logs.jsonl --pack clinic",
         "pack `clinic`",
-        "use the pack for these logs",
+        "use the pack that belongs to the logs",
     ),
     Mistake("a log cut in the middle", cut, AUDIT, "logs.jsonl:4", "export the conversation again", status=3),
     Mistake(

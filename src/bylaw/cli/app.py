@@ -71,7 +71,7 @@ GROUPS = {
         "sql": "Query audit tables.",
     },
     "Shield a live agent": {
-        "proxy": "Decide on every tool call between an MCP client and server.",
+        "proxy": "Allow or block every tool call between an MCP client and server.",
         "tools": "Review and accept changed tool descriptions of an MCP server.",
         "serve": "Serve decisions over HTTP.",
         "prompt": "Print instructions for the agent's system prompt.",

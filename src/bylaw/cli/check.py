@@ -313,7 +313,7 @@ def check_command(
     sentences: Annotated[bool, "List every sentence with its policies."] = False,
     as_json: Annotated[bool, "--json", "Print JSON, one report per line."] = False,
 ) -> int:
-    """Check a pack: the next step, its cases, its coverage."""
+    """Check a pack: show the next step, run the cases, and measure coverage."""
     root = find_folder(pack)
     folder = read_folder(root)
     variants = folder.manifest.variants

@@ -64,7 +64,7 @@ def proxy_command(
     hide: Annotated[bool, "List only read tools and tools that the user's request may need."] = False,
     asking: ModelOptions,
 ) -> None:
-    """Decide on every tool call between an MCP client and server.
+    """Allow or block every tool call between an MCP client and server.
 
     Give the COMMAND that starts the server after `--`, or the address of a running server with `--url`.
     """

@@ -72,7 +72,7 @@ function story(finding, policy, conversation) {
   const did = finding.openRule ? [`, step ${finding.step ?? "?"}. `] : [" called ", code(finding.tool, 60), ". "];
   const out = [agent, ...did, headline(finding, policy) === how ? "" : `${how} `];
   if (finding.openRule) return out;
-  if (lacks.length > 1) out.push(`The policy turns on ${lacks.length} facts that the agent had not seen. `);
+  if (lacks.length > 1) out.push(`The policy depends on ${lacks.length} facts that the agent had not seen. `);
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   const unsettled = finding.policies.some((other) => other.verdict === "uninformed" || other.verdict === "inconclusive");

@@ -51,7 +51,7 @@ function drawLede() {
   const unheld = data.conversations - held.size;
   const unkept = data.conversations - data.kept;
   document.getElementById("findings-lede").replaceChildren(
-    "Every flagged call that was executed and every broken rule, the gravest policy first; refused calls by the filter. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
+    "Every flagged executed call and every broken rule, most severe policy first. The filter also shows refused calls. Use the arrow keys or ", make("kbd", {}, "j"), " and ", make("kbd", {}, "k"), " to go through them, ", make("kbd", {}, "/"), " to search.",
     ...(data.compared ? [` ${count(findings.filter((finding) => finding.state === "new").length, "finding")} new, ${number(findings.filter((finding) => finding.state === "still").length)} known from an earlier audit, ${number(findings.filter((finding) => finding.state === "waived").length)} waived.`] : []),
     ...(left > 0 ? [` This page lists ${number(findings.length)} of ${number(data.flagged)}; the others are in `, make("code", {}, "calls.jsonl"), " and ", make("code", {}, "findings.jsonl"), "."] : []),
     ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} CONVERSATION STEP`), "."] : []));

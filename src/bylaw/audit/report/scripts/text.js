@@ -88,7 +88,7 @@ function prose(text, limit, explain, from = 0) {
       more.addEventListener("click", () => fill(0, whole.length));
       box.append(to < whole.length ? "\u2026 " : " ", more);
     } else if (length !== null) {
-      box.append(make("p", {class: "note"}, `This page holds the first ${number(whole.length)} of ${number(length)} characters. The rest: `, explain));
+      box.append(make("p", {class: "note"}, `This page contains the first ${number(whole.length)} of ${number(length)} characters. The rest: `, explain));
     }
   };
   if (whole.length <= limit * 1.2) fill(0, whole.length);
