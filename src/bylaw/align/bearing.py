@@ -3,8 +3,8 @@
 The turn works towards a write. The write's guards run on what the agent had seen before the turn, and again on what it
 had seen afterwards. A look-up or question serves the policies whose evaluation changes in between.
 
-Notes describe a guard's comparisons in words, for use in verified thoughts. A guard may compare `starts_at - now() >=
-hours(24)`; a thought that gives only the start leaves the calculation to a small model. A thought with `24 hours from
+Notes put a guard's comparisons into words for use in verified thoughts. A guard may compare `starts_at - now() >=
+hours(24)`. A thought that states only the start leaves the calculation to a small model. A thought with `24 hours from
 now is 2025-03-13 09:00: later` states the result.
 """
 
@@ -39,21 +39,21 @@ class Note(Struct, frozen=True):
     """A comparison that a guard made."""
 
     fact: Fact | None
-    """The compared fact; None if the value comes from the caller or the call rather than from a tool."""
+    """The compared fact, or None if the value comes from the caller or the call rather than from a tool."""
     words: str
     name: str = ""
     """The name of a value from the caller or the call."""
     value: str = ""
 
     def said(self) -> str:
-        """Return the value from the caller or the call, with the comparison."""
+        """Put the value from the caller or the call into words, with the comparison."""
         return f"{self.name} {self.value}" + (f" ({self.words})" if self.words else "")
 
 
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
-    """Return the comparisons of a guard before its answer, as far as known."""
+    """Return the comparisons that a guard makes before its answer, as far as they are known."""
     run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
@@ -168,7 +168,7 @@ class _Noting(GuardRun):
         return True
 
     def asked_for(self, one: Any, other: Any) -> None:
-        """Note an argument against a limit. The limit may depend on the fact read last."""
+        """Note a comparison of an argument with a limit. The limit may depend on the fact that was read last."""
         for value, against in ((one, other), (other, one)):
             name = self.argument_of(value)
             if name and self.last is not None:
@@ -179,7 +179,6 @@ class _Noting(GuardRun):
                 return
 
     def matched(self, one: Any, other: Any) -> None:
-        """Note whether two names or two amounts are equal."""
         if not self.is_noting or isinstance(one, Unknown) or isinstance(other, Unknown):
             return
         if _is_weighable(one) and _is_weighable(other) and one.__class__ is not bool:
@@ -201,7 +200,7 @@ class _Noting(GuardRun):
         return next((fact for known, fact in reversed(self.facts) if known is value), None)
 
     def argument_of(self, value: Any) -> str:
-        """Return the argument of the call behind an amount."""
+        """Return the argument of the call that an amount comes from."""
         for name, given in self.arguments.items():
             try:
                 if isinstance(value, Decimal) and not isinstance(given, bool) and Decimal(str(given)) == value:
@@ -240,7 +239,7 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration as policies state it: in days for more than two whole days, otherwise in hours or minutes."""
+    """Return a duration in days if it exceeds two whole days, otherwise in hours or minutes, as policies do."""
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
         count, rest = divmod(minutes, size)
@@ -269,33 +268,33 @@ class Saw(Struct, frozen=True):
     field: Field
     value: Any
     notes: tuple[str, ...] = ()
-    """The values that the guards compared the value with."""
+    """What the guards compared the value with."""
 
 
 class Bearing(Struct, frozen=True):
-    """The results of the write's guards and rules at one turn."""
+    """What the write's guards and rules say at one turn."""
 
     purpose: Purpose
     serving: Serving | None
     policies: tuple[Policy, ...]
     """The policies that the turn serves (A), in the pack's order."""
     news: tuple[Saw, ...] = ()
-    """Facts that the guards read and the agent saw since its last turn."""
+    """Facts that the guards read and the agent has seen since its last turn."""
     seen: tuple[Saw, ...] = ()
     """All facts that the guards read and the agent had seen."""
     weighed: tuple[Saw, ...] = ()
     """The facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """The values that the served policies compare with the call's arguments, whatever was seen."""
+    """What the served policies compare with the call's arguments, whatever was seen."""
     lacking: tuple[Fact, ...] = ()
     """Unseen facts that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
-    """The questions of the policies to the user."""
+    """What the policies ask the user."""
     denials: tuple[str, ...] = ()
     """The reasons of the guards that deny."""
     is_settled: bool = False
-    """Whether every guard permits the write, given what was seen. If the turn is the write itself, the write must also
-    comply with every rule.
+    """Whether every guard permits the write, given what was seen. If the turn is the write itself, it must also comply
+    with every rule.
     """
 
     @property
@@ -304,7 +303,7 @@ class Bearing(Struct, frozen=True):
 
 
 def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
-    """Return the next write of a recorded conversation. A log does not show which writes the agent refused."""
+    """Return the next write in a recorded conversation. A log does not show which writes the agent refused."""
     for event in events[start:]:
         if isinstance(event, Call) and event.by == "agent" and not event.fault and _effect(pack, event) == "write":
             return Serving(event)
@@ -318,7 +317,7 @@ def bearing(
     serving: Serving | None,
     purpose: Purpose | None = None,
 ) -> Bearing:
-    """Return the results of the guards and rules for the turn at `span`.
+    """Return what the guards and rules say about the turn at `span`.
 
     `events` include at least the turn's results, if known. By default, `purpose` is found from the events.
     """
@@ -370,7 +369,7 @@ def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
 
 
 class _Look:
-    """The guards of a call on what was seen at one point of a conversation."""
+    """Evaluates the guards of a call on what was seen at one point of a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
@@ -378,7 +377,7 @@ class _Look:
         self.evidence: tuple[PolicyEvidence, ...] = judged.evidence
 
     def moved(self, after: "_Look") -> set[str]:
-        """Return the policies whose evaluation differs later."""
+        """Return the policies whose evaluation is different later."""
         then = {each.policy.id: each for each in after.evidence}
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
@@ -412,7 +411,7 @@ class _Look:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
 
     def breaking(self, *, or_open: bool = False) -> set[str]:
-        """Return the policies whose rules the call would break now. With `or_open`, include undecided rules."""
+        """Return the policies whose rules the call would break now. If `or_open` is set, include undecided rules."""
         found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
         return {each.rule.policy for each in found}
 
@@ -426,7 +425,7 @@ class _Look:
         }
 
     def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
-        """Return the facts that a guard reads, or would read next, and the agent has not seen."""
+        """Return unseen facts that a guard reads, or would read next."""
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
 
@@ -469,7 +468,7 @@ class _Look:
 
 
 def valued(pack: Pack, tool: str) -> frozenset[str]:
-    """Return a tool's arguments that its guards compare and that are not names or ids, such as an amount or a tier."""
+    """Return the arguments that a tool's guards compare, except names and ids. Examples are amounts and tiers."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
     keys = frozenset(name for guard in guards for name in guard.arguments[0])
@@ -488,7 +487,7 @@ def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Servi
 
 
 def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
-    """Return the purpose of a turn's calls; None if the turn has no calls."""
+    """Return the purpose of a turn's calls, or None if it has none."""
     effects = {_effect(pack, event) for event in turn if isinstance(event, Call)}
     return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
 
@@ -504,7 +503,7 @@ def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serv
 
 
 def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
-    """Return what to ask the user for these policies, from the fields that their guards read."""
+    """Return the questions for the user about these policies, based on the fields that their guards read."""
     read = {fact for each in policies if each in pack.guards for fact in pack.guards[each].facts}
     asked = (
         field.question
@@ -528,14 +527,13 @@ def _untold(pack: Pack, call: Call) -> Call:
 
 
 def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
-    """Return the policies whose rules bind a call of the turn."""
     ruled = {rule.policy for rule in pack.book.rules}
     tools = {event.tool for event in turn if isinstance(event, Call)}
     return tuple(policy for policy in pack.policies.values() if policy.id in ruled and tools & set(policy.tools))
 
 
 def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
-    """Whether a yes from the user to this turn would make the call comply with a rule that it may break now."""
+    """Whether the user's agreement to this turn would make the call comply with a rule that it may break now."""
     yes = Message("user", "Yes.", turn=_APART - 1)
     unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
     return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))

@@ -2,7 +2,7 @@
 
 A model learns the assistant's messages. Stage 1 has the policy in the system message and no thoughts. Stage 2 has
 thoughts and no policy. `answers` has neither, so that the effect of the thoughts can be measured. `rl` has turns that a
-model tries and that are then rewarded. The source is a pack's own tasks or recorded conversations.
+model tries and is rewarded for. The source is a pack's own tasks or recorded conversations.
 
 Preference pairs come from an audit: the flagged call, and the look-up that it lacked. Neither side has a thought. A
 true thought can lead to the look-up but not to the flagged call, so in pairs with thoughts a model would learn whether
@@ -48,8 +48,6 @@ Row = dict[str, Any]
 
 
 class Shape(Struct, frozen=True):
-    """The content of a row of a supervised set."""
-
     policy: PolicyPlace
     thoughts: bool
 
@@ -67,14 +65,14 @@ def tools_text(pack: str) -> str:
 
 
 def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """Return a row with a whole conversation. The assistant's messages are learned."""
+    """Return a row with a whole conversation, in which the assistant's messages are learned."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
 def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
-    """Return a turn for a model to try, with the messages before it and everything needed to compute its reward."""
+    """Return a turn for a model to try, with the messages before it and everything that its reward depends on."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     required = sorted(lesson.bearing.required)
@@ -101,7 +99,7 @@ def turn_rows(
 ) -> list[Row]:
     """Return `count` turns in order, drawn at random from some conversations.
 
-    A text that cannot be checked without a model is left out, unless `for_judge` is set.
+    A text that only a model could check is left out, unless `for_judge` is set.
     """
     turns = [(talk, lesson) for talk in talks for lesson in talk.lessons if for_judge or is_graded(lesson)]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
@@ -109,7 +107,7 @@ def turn_rows(
 
 
 def is_graded(lesson: Lesson) -> bool:
-    """Whether another output can be graded without a model: a call, or a text with slots."""
+    """Whether another output can be graded without a model. This holds for a call, or a text with slots."""
     return lesson.call is not None or bool(lesson.slots)
 
 
@@ -124,7 +122,6 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a file of JSON lines."""
     with path.open("rb") as stream:
         for line in stream:
             yield msgspec.json.decode(line)
@@ -135,7 +132,7 @@ NESTED = ("expected", "policies", "slots")
 
 
 def write_parquet(out: Path) -> None:
-    """Write a Parquet file next to every set of a folder."""
+    """Write a Parquet file next to every set in a folder."""
     for file in sorted(out.glob("*.jsonl")):
         rows = (
             {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
@@ -163,7 +160,7 @@ class SetFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """How the data sets in a folder were created."""
+    """How the data sets in a folder were made."""
 
     schema: str
     pack: str
@@ -183,7 +180,9 @@ def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterabl
 
 
 def find_manifest(data: Path) -> Manifest | None:
-    """Return the manifest of a folder of sets, or of the folder that contains a file of rows; None if there is none."""
+    """Return the manifest of a folder of sets, or of the folder that contains a file of rows. Return None if there is
+    none.
+    """
     path = (data if data.is_dir() else data.parent) / NAME
     if not path.is_file():
         return None
@@ -222,7 +221,7 @@ class Source(Struct, frozen=True):
     """A description in one sentence."""
     command: str
     dropped: Mapping[str, int]
-    """Conversations left out, by reason."""
+    """How many conversations were left out, by reason."""
     thoughts: Literal["verified", "written"] = "verified"
 
 
@@ -295,7 +294,7 @@ class Marked(Struct, frozen=True):
     made: str
     """The call as a model writes it."""
     lacked: str = ""
-    """The look-up that would have shown the missing facts; empty if the audit knows none."""
+    """The look-up that would have shown the missing facts. It is empty if the audit knows none."""
 
     @property
     def is_flagged(self) -> bool:
@@ -304,17 +303,15 @@ class Marked(Struct, frozen=True):
 
 
 class Pairs(Struct, frozen=True):
-    """The result of writing pairs."""
-
     pairs: int
     examples: int
-    """The number of labelled rows for KTO."""
+    """How many labelled rows there are for KTO."""
     without: Mapping[str, int]
-    """The number of flagged calls without a pair, by verdict. No look-up would have helped these calls."""
+    """How many flagged calls have no pair, by verdict. No look-up would have helped these calls."""
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
-    """Yield a conversation's flagged calls and its certainly correct calls."""
+    """Yield the flagged calls of a conversation, and those that are certainly correct."""
     if not judged.calls:
         return
     made = list(turns_of(trajectory))
@@ -337,7 +334,6 @@ def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iter
 
 
 def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, Any]]:
-    """Yield the conversation before a turn as chat messages."""
     yield {"role": "system", "content": system}
     for turn, each in enumerate(made[: upto + 1]):
         yield from ({"role": role, "content": content} for role, content in each.heard)
@@ -346,7 +342,7 @@ def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, 
 
 
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
-    """Return whether a guard or a rule flags the call, or it is right; None if undecided."""
+    """Return whether a guard or a rule flags the call, or it is right. Return None if this is undecided."""
     verdict = call[criterion]
     if verdict in FLAGGED:
         return verdict
@@ -356,7 +352,7 @@ def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
 
 
 def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
-    """Return the first missing look-up with known arguments."""
+    """Return the first missing look-up whose arguments are known."""
     for policy in against:
         for missing in policy["missing"]:
             look_up = missing["lookup"]
@@ -367,7 +363,6 @@ def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
 
 
 def pair_row(marked: Marked) -> Row:
-    """Return a row for DPO in TRL's format."""
     return {
         "prompt": list(marked.prompt),
         "chosen": [{"role": "assistant", "content": marked.lacked}],
@@ -420,9 +415,11 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""The share of recorded conversations reserved for RL turns. Of two or more conversations, at least one is reserved."""
+"""The share of recorded conversations set aside for RL turns. Of two or more conversations, at least one is
+set aside.
+"""
 Keep = Literal["failed", "flagged", "open"]
-"""Keeps conversations that are normally left out: failed, flagged by an audit, or undecided."""
+"""Kinds of conversations to keep that are normally left out: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
 """Called with the current work, the number done and the total."""
 
@@ -438,7 +435,7 @@ def build_from_tasks(
     command: str = "",
     watch: Watch | None = None,
 ) -> Path:
-    """Make sets from the gold conversations of a pack's desk; return the data card's path.
+    """Make sets from the gold conversations of a pack's desk. Return the path of the data card.
 
     `times` and `rl_times` multiply the usual number of tasks for training and for RL.
     """
@@ -452,7 +449,7 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """Return the gold conversations of one part of a desk. Tasks that the expert fails count as `dropped`."""
+    """Return the gold conversations of one part of a desk. Tasks that the expert fails are counted in `dropped`."""
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):
@@ -479,7 +476,7 @@ def build_from_logs(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Make sets from recorded conversations that are fit for learning; return the data card's path.
+    """Make sets from recorded conversations that are fit for learning. Return the path of the data card.
 
     `auditor` says which conversations an audit flags or leaves undecided. By default they are audited here, without a
     world.
@@ -519,7 +516,7 @@ def build_from_logs(
 def _left_out(
     pack: Pack, trajectory: Trajectory, file: LogFile, auditor: Auditor, keep: Collection[Keep]
 ) -> str | None:
-    """Return why a conversation is left out; None if it is used."""
+    """Return why a conversation is left out, or None if it is used."""
     why = unfit(pack, trajectory)
     if why is not None and not (why == "failed" and "failed" in keep):
         return why
@@ -532,7 +529,7 @@ def _left_out(
 
 
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
-    """Return advice if no conversation is left."""
+    """Return advice for the case that no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
         return "pass --world to settle undecided conversations, or --keep-open to keep them"
     if "failed" not in keep and set(dropped) - {"unreadable"}:
@@ -552,7 +549,7 @@ def write_sets(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Write the sets, `data.json` and the card. Without the policy's document, no set for stage 1 is written."""
+    """Write the sets, `data.json` and the card. Without the policy's document, there is no set for stage 1."""
     out.mkdir(parents=True, exist_ok=True)
     held = pack_named(pack)
     (out / "stage1.jsonl").unlink(missing_ok=True)

@@ -41,7 +41,7 @@ class Act(Protocol):
 
     @property
     def slots(self) -> Sequence[tuple[Any, str, tuple[str, ...]]]:
-        """A value that the text must state: its kind, the value, and patterns for it."""
+        """The values that the text must state, each with its kind and patterns that match it."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Act(Protocol):
 
 
 class Expert(Protocol):
-    """Plays one task without a mistake. The turns become training data."""
+    """Plays one task without a mistake. Its turns become training data."""
 
     def act(self) -> Act: ...
 
@@ -68,7 +68,7 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """The practice tasks of one pack. Only `tasks` is needed to measure an agent; other methods may return nothing."""
+    """The practice tasks of one pack. Measuring an agent needs only `tasks`, so other methods may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:
@@ -115,7 +115,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
 
 
 def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
-    """Open an agent: `http://...` with a model's name, a checkpoint folder, or a script of the pack's desk."""
+    """Open an agent: `http://...` with the name of a model, a checkpoint folder, or a script of the pack's desk."""
     if said.startswith(("http://", "https://")):
         if not model:
             raise UsageError("the endpoint needs a model name", hint="name it with --model")
@@ -134,7 +134,7 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
 
 
 def endpoint(address: str, model: str) -> Generate:
-    """Return a model behind an OpenAI-compatible API. Many conversations are sent at once, with temperature 0."""
+    """Return a model behind an OpenAI-compatible API. Many conversations are sent at once, at temperature 0."""
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
@@ -145,7 +145,9 @@ def endpoint(address: str, model: str) -> Generate:
 
 
 def as_chat(message: ChatMessage) -> tuple[Any, str]:
-    """Return a message's role and content. Tool results become user messages, because calls are plain text here."""
+    """Return the role and content of a message. Tool results become user messages, because calls are plain
+    text here.
+    """
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]

@@ -18,11 +18,11 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 ChatMessage = dict[str, Any]
 FAULTS = 4
-"""After this many unreadable outputs or invalid calls in a row, the episode ends."""
+"""The episode ends after this many unreadable outputs or invalid calls in a row."""
 
 
 class Ending(Protocol):
-    """How a conversation ended, judged by the task's own ground truth and never by the guards behind the rewards."""
+    """How a conversation ended according to the task's own ground truth, not the guards behind the rewards."""
 
     @property
     def database(self) -> bool:
@@ -36,20 +36,20 @@ class Ending(Protocol):
 
 
 class Scene(Protocol):
-    """One conversation about one task, with its tools and a scripted user."""
+    """A conversation about one task, with its tools and a scripted user."""
 
     def opening(self) -> str: ...
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """Return a tool's result. The arguments fit the tool's declaration."""
+        """Return the result of a tool. The arguments fit the tool's declaration."""
         ...
 
     def hear(self, text: str) -> str | None:
-        """Return the user's reply; None if the user has left."""
+        """Return the user's reply, or None if the user has left."""
         ...
 
     def ending(self) -> Ending:
-        """Return the ending. Called once, at the end."""
+        """Return the ending. This is called once, at the end."""
         ...
 
     def close(self) -> None: ...
@@ -71,7 +71,7 @@ class Task(Protocol):
 
     @property
     def turns(self) -> int:
-        """Return the maximum number of the agent's turns."""
+        """Return the maximum number of turns for the agent."""
         ...
 
     def scene(self) -> Scene: ...
@@ -88,8 +88,6 @@ class Words(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """The result of one episode."""
-
     task: str
     database: bool
     """Whether the records are right."""
@@ -101,7 +99,7 @@ class Outcome(Struct, frozen=True):
     """The conversation as an audit reads it."""
     thoughts: tuple[str, ...]
     faults: int
-    """The number of unreadable outputs plus calls with an unknown tool or invalid arguments."""
+    """How many outputs were unreadable, or calls with an unknown tool or invalid arguments."""
 
     @property
     def success(self) -> bool:
@@ -207,7 +205,7 @@ class Episode:
 
 
 def misfit(arguments: dict[str, Any], parameters: dict[str, Any], required: tuple[str, ...]) -> str:
-    """Return why arguments do not fit the tool's declaration, or an empty text."""
+    """Return why arguments do not fit the tool's declaration, or an empty string."""
     if missing := [name for name in required if name not in arguments]:
         return f"the argument {missing[0]} is missing"
     if unknown := [name for name in arguments if name not in parameters]:
@@ -232,18 +230,16 @@ def _unfit(name: str, schema: dict[str, Any], value: Any) -> str:
 
 
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
-"""A model: takes conversations and returns its next output for each."""
+"""A model: takes conversations and returns the next output for each."""
 SIDE_BY_SIDE = 500
 Watch = Callable[[int, int], None]
 """Called with the turn and the number of unfinished episodes."""
 
 
 class Agent(Protocol):
-    """Plays episodes: a model behind an endpoint, a local checkpoint or a script."""
+    """Plays episodes with a model behind an endpoint, a local checkpoint, or a script."""
 
-    def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """Return the next output for each episode."""
-        ...
+    def answer(self, episodes: Sequence[Episode]) -> list[str]: ...
 
 
 class Model:
@@ -253,7 +249,7 @@ class Model:
         self.generate = generate
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """Make one call for all episodes."""
+        """Make a single call for all episodes."""
         return self.generate([episode.messages for episode in episodes])
 
 
@@ -278,7 +274,7 @@ def finish(episodes: Sequence[Episode], agent: Agent, *, watch: Watch | None = N
 
 
 class ShieldedEpisode(Episode):
-    """A conversation about one task under a shield.
+    """A conversation about one task, under a shield.
 
     Every call is decided before it runs, and the agent reads the shield's feedback. The scripted user answers the
     agent's questions. No reviewer approves calls.

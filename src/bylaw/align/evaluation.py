@@ -21,11 +21,11 @@ from bylaw.pack import Pack
 from bylaw.trace.event import Call, Message, Result
 
 ROUNDS = 2000
-"""The number of resamples behind an interval."""
+"""How many resamples an interval is based on."""
 
 
 class Interval(Struct, frozen=True):
-    """A mean, with the range of 95% of resampled means."""
+    """A mean, and the range that contains 95% of the resampled means."""
 
     mean: float
     low: float
@@ -47,11 +47,9 @@ def _mean_of(clusters: Sequence[tuple[float, int]]) -> float:
 
 
 class Score(Struct, frozen=True):
-    """The result of one task."""
-
     task: str
     cluster: str
-    """The task's cluster. Variants of a task share a cluster."""
+    """The task's cluster. All variants of a task are in the same cluster."""
     success: bool
     database: bool
     told: bool
@@ -91,7 +89,7 @@ class Evaluation(Struct, frozen=True):
     hallucinated: float
     """The share of stated rules that belong to no policy."""
     novel: float | None = None
-    """pass@1 on tasks whose policy combinations do not occur in training."""
+    """pass@1 on tasks that combine policies as no training task does."""
     seen: float | None = None
 
 
@@ -119,7 +117,6 @@ def score(task: Task, outcome: Outcome) -> Score:
 
 
 def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
-    """Combine the scores of all tasks."""
     count = len(scores)
     writes = sum(one.writes for one in scores)
     made_up = sum(one.made_up for one in scores)
@@ -153,7 +150,7 @@ def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean; 0 if there are no values."""
+    """Return the mean, or 0 if there are no values."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -163,8 +160,9 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
-    """Return how many policies an episode's thoughts state, and how many rules the thoughts make up. Values from the
-    user or a tool may be facts of the case.
+    """Return how many policies the thoughts in an episode state, and how many rules they make up.
+
+    Values from the user or a tool may be facts of the case.
     """
     shown: set[tuple[str, str]] = set()
     for event in outcome.events:
@@ -178,7 +176,9 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on an episode's writes by the pack's own criterion, without writes that a shield stopped."""
+    """Return the verdicts on an episode's writes by the pack's own criterion. Writes that a shield stopped are left
+    out.
+    """
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
     for event in outcome.events:
@@ -189,7 +189,7 @@ def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
-    """Return a task's records as a world that changes with the writes."""
+    """Return the records of a task as a world that changes with the writes."""
     found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
@@ -205,7 +205,7 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
 def perform(
     agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
 ) -> tuple[list[Score], Evaluation]:
-    """Play a part of a pack's tasks and return the scores, by task and overall."""
+    """Play a part of a pack's tasks. Return the scores, by task and overall."""
     tasks = load_tasks(part, pack)[:limit]
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]

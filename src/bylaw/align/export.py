@@ -24,13 +24,13 @@ from bylaw.trace.event import decode_text
 Trainer = Literal["trl", "verl", "swift", "verifiers"]
 LEARNED = ("stage1", "stage2", "answers")
 GRADED = ("required", "expected", "slots")
-"""The inputs of a reward besides the prompt."""
+"""What a reward needs in addition to the prompt."""
 TEMPLATES = Path(__file__).parent / "exports"
 CHAT = Path(__file__).parent / "training" / "chatml.jinja"
 
 
 def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
-    """Write a trainer's files from a folder of sets; return their paths."""
+    """Write the files of a trainer from a folder of sets, and return their paths."""
     made = find_manifest(data)
     if made is None:
         raise UsageError("there is no `data.json`", place=str(data), hint="create the sets with `bylaw align data`")
@@ -59,12 +59,11 @@ def _is_there(data: Path, name: str) -> bool:
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reward's input as JSON text, because its structure varies and a column has only one type."""
+    """Return what the reward needs as JSON text, because its structure varies and a column has only one type."""
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
 def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
-    """Return a turn for a model to try, in a trainer's format."""
     prompt, at = row["prompt"], {"task": row["task"], "turn": row["turn"]}
     match trainer:
         case "trl":
@@ -103,7 +102,7 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
 
 
 def pinned_grader(pack: str, digest: str) -> Grader:
-    """Return a grader with the pack version that made the rows. Raises if the pack has changed since."""
+    """Return a grader with the pack version that made the rows. Raise an error if the pack has changed since."""
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
@@ -114,9 +113,9 @@ def pinned_grader(pack: str, digest: str) -> Grader:
 
 
 def for_trl(grader: Grader) -> Callable[..., list[float]]:
-    """Return a reward function for TRL's GRPO, which passes columns as lists besides prompts and completions.
+    """Return a reward function for TRL's GRPO, which passes columns as lists, in addition to prompts and completions.
 
-    A completion is a text or a list of messages. Only the first of several messages belongs to the turn.
+    A completion is a text or a list of messages. If there are several messages, only the first belongs to the turn.
     """
 
     def bylaw_reward(
@@ -133,9 +132,9 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 
 
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
-    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row, also as JSON.
+    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row, possibly as JSON.
 
-    The guards need the row's `prompt`, which may also be in `extra_info`.
+    The guards need the row's `prompt`, which may instead be in `extra_info`.
     """
 
     def compute_score(
@@ -155,7 +154,7 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
 
 
 class ForSwift:
-    """An outcome reward for ms-swift: texts first, then columns as lists. `messages` end with the completion."""
+    """An outcome reward for ms-swift. Texts come first, then columns as lists. `messages` end with the completion."""
 
     def __init__(self, grader: Grader) -> None:
         self._grader = grader
@@ -179,7 +178,7 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. The task has the row as `gold`; the turn is the model's first message."""
+    """Return a reward for verifiers. The task has the row as `gold`, and the turn is the model's first message."""
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -192,7 +191,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """Return the model's output in its turn as one text. A separate call is appended to the content."""
+    """Return the model's output in its turn as a single text. A separate call is appended to the content."""
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)
@@ -208,7 +207,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # Text that is not JSON remains text, and the format reward sees that it is not a call.
+        # Text that is not JSON stays text, and the format reward sees that it is not a call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 

@@ -24,7 +24,7 @@ from bylaw.trace.event import Call
 
 
 class UngradedError(UsageError):
-    """A text was expected, but nothing is available to grade it against."""
+    """A text was expected, but there is nothing to grade it against."""
 
 
 class Gold(Struct, frozen=True):
@@ -35,14 +35,14 @@ class Gold(Struct, frozen=True):
     """`{"tool": ..., "arguments": {...}}` or `{"text": ...}`."""
     slots: tuple[Slot, ...] = ()
     prompt: tuple[dict[str, Any], ...] = ()
-    """The messages before the turn. The guards read the facts of the case from them."""
+    """The messages before the turn, from which the guards read the facts of the case."""
 
     def due(self) -> ToolCall | Text:
         return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Text)
 
     @property
     def needs_judge(self) -> bool:
-        """Whether only a judge can grade an output: a text is expected, without slots."""
+        """Whether only a judge can grade an output, because a text without slots is expected."""
         return "tool" not in self.expected and not self.slots
 
 
@@ -63,7 +63,7 @@ class Grader:
         self._switches = switches
 
     def grade(self, output: str, gold: Gold) -> Reward:
-        """Return the reward of one output. Raises UngradedError if a text was expected and cannot be graded."""
+        """Return the reward for one output. Raises UngradedError if a text was expected and cannot be graded."""
         if gold.needs_judge and self._judge is None:
             hint = "have a judge model grade it (--judge MODEL), or leave the row out"
             raise UngradedError("this text has no slots to grade it by", hint=hint)
@@ -113,7 +113,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """Return the guards' verdict on a write, given the facts seen; None for anything else."""
+        """Return the guards' verdict on a write, given the facts seen, or None for anything else."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -140,7 +140,7 @@ def _predicted(read: Output) -> ToolCall | Text:
 
 
 def _thought(read: Output, output: str) -> str:
-    """Return the thought. An unclosed thought extends to the end of the output, and its full length is penalised."""
+    """Return the thought. If it is unclosed, it extends to the end of the output, and its full length is penalised."""
     if read.thought is not None:
         return read.thought
     _, opened, rest = output.partition("<think>")
@@ -154,14 +154,12 @@ def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
 
 
 class Mark(Struct, frozen=True):
-    """A model's mark for a reply."""
-
     analysis: str
     mark: Annotated[float, Meta(ge=0, le=10)]
 
 
 class Recalled(Struct, frozen=True):
-    """A model's findings in a thought: the ids of correctly stated policies, and rules that belong to no policy."""
+    """What a model finds in a thought: the ids of policies stated correctly, and rules that belong to no policy."""
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -181,7 +179,7 @@ def recall_question(thought: str, policies: str) -> Request:
 
 
 class ModelJudge:
-    """Grades replies and thoughts by asking a model. Each question is asked once."""
+    """Grades replies and thoughts by asking a model. Each question is asked only once."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat

@@ -22,7 +22,7 @@ from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
 
 Held = Literal["none", "agent", "live", "show"]
-"""The shield's setting for who makes missing look-ups (see `resolve` in `bylaw.policy.posture`), or no shield."""
+"""Who makes missing look-ups under the shield (see `resolve` in `bylaw.policy.posture`), or `none` for no shield."""
 
 
 @task
@@ -74,7 +74,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
 
 
 def output_of(message: ChatMessageAssistant) -> str:
-    """Return a model's output. If the provider returned the thought separately, it is put back at the start."""
+    """Return a model's output. If the provider returned the thought separately, put it back at the start."""
     parts = message.content if isinstance(message.content, list) else []
     thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return "".join(f"<think>{thought}</think>\n" for thought in thoughts[:1]) + message.text

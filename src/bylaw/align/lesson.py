@@ -27,7 +27,7 @@ class Lesson(Struct, frozen=True):
     """The correct text or call of the turn, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
-    """The thought; empty if the turn is not what the guards require."""
+    """The thought. It is empty if the turn is not what the guards require."""
     slots: tuple[Slot, ...]
     """The values that the text must state, if known."""
     before: tuple[Event, ...]
@@ -35,12 +35,10 @@ class Lesson(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
     """Role and content of the messages since the agent's last turn."""
     bearing: Bearing
-    """The evidence behind the thought: what the turn is for, and the policies of the next write that it serves."""
+    """The evidence behind the thought: what the turn is for, and which policies of the next write it serves."""
 
 
 class LessonSeries(Struct, frozen=True):
-    """A whole conversation to learn from."""
-
     id: str
     lessons: tuple[Lesson, ...]
 
@@ -126,7 +124,7 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""Thoughts by a model, by the place of their turn (`place_of`). None marks an inadequate thought."""
+"""A model's thoughts by the place of their turn (`place_of`). None marks an inadequate thought."""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
@@ -140,7 +138,7 @@ def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
-    """Return a turn's name: conversation and step."""
+    """Return the name of a turn: conversation and step."""
     return f"{trajectory.id}@{span.start}"
 
 
@@ -166,8 +164,6 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
 
 
 class Turn(NamedTuple):
-    """One recorded act of an agent."""
-
     span: TurnSpan
     heard: tuple[tuple[str, str], ...]
     """Role and content of the messages since the agent's last turn."""

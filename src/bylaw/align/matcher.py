@@ -1,12 +1,12 @@
-"""Finds by words and values which policies a thought states and which rules it makes up, without a model.
+"""Finds out which policies a thought states and which rules it makes up, using words and values but no model.
 
 A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if its values
-match that policy's, and so do the words that distinguish the policy's cases. Otherwise the statement is made up, as is
-a rule-like statement that resembles no policy. `words.yaml` has the English words for this, measured on labelled
-thoughts (`lab/scripts/align_matcher.py`). A model reads other models' thoughts better (`grader.ModelJudge`).
+match that policy's, and so do the words that distinguish the policy's cases. Otherwise it is made up, and so is a
+rule-like statement that resembles no policy. `words.yaml` has the English words for this, measured on labelled thoughts
+(`lab/scripts/align_matcher.py`). A model reads other models' thoughts better (`grader.ModelJudge`).
 
 A policy's wordings are its definition, the sentences it cites, and its guard's denials. A word weighs more if fewer
-policies use it. Everyday words with one meaning count as one word.
+policies use it. Everyday words with the same meaning count as one word.
 """
 
 import math
@@ -30,13 +30,12 @@ from bylaw.policy.yaml import LOADER
 from bylaw.text.folding import stem as text_stem
 
 WORDS: dict[str, Any] = yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
-"""The English words that the matcher knows."""
 _STOP = frozenset(WORDS["stop"].split())
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return a word without its ending, equal for the forms of a verb or noun."""
+    """Return a word without its ending. All forms of a verb or noun have the same stem."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
     return text_stem(word)
 
@@ -56,7 +55,7 @@ _BOUNDS = {
     "least": re.compile(r"\b(?:at least|no less than|not less than|minimum of)\W*$", re.IGNORECASE),
 }
 FEWEST = 3
-"""The minimum number of words that make a cited sentence a wording. The definition always is one."""
+"""A cited sentence needs at least this many words to be a wording. The definition is always one."""
 UNKNOWN = 0.55
 """The weight of a word that no policy uses, as a share of the highest weight."""
 
@@ -67,7 +66,7 @@ class Wording(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One policy's wordings, with the values and words in them."""
+    """The wordings of one policy, with the values and words in them."""
 
     policy: Policy
     words: frozenset[str]
@@ -78,7 +77,7 @@ class Entry(Struct, frozen=True):
     bounds: Mapping[str, frozenset[str]]
     """The numbers that the policy sets as `most` and as `least`."""
     choices: frozenset[str]
-    """The enumeration words of facts and arguments that the policy's guard reads."""
+    """The enumeration words of the facts and arguments that the policy's guard reads."""
     sentences: tuple[tuple[str, frozenset[str]], ...]
     """The policy's sentences, each with the choices in it."""
 
@@ -114,8 +113,10 @@ class Lexicon:
         return sum(self._weights.get(word, self._unknown) for word in words)
 
     def closest(self, words: frozenset[str]) -> Iterator[tuple[float, Entry]]:
-        """Yield each policy with its similarity, from 0 to 1: the harmonic mean of two shares of common words, so that
-        one large share cannot make up for a small one.
+        """Yield each policy with its similarity, from 0 to 1.
+
+        The similarity is the harmonic mean of two shares of common words, so one large share cannot make up for a small
+        one.
         """
         total = self.weight(words)
         for entry in self.entries.values():
@@ -125,7 +126,7 @@ class Lexicon:
                 yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
-        """Return the stems of a text that count, with one stem for all words with one meaning."""
+        """Return the stems of the words that count. Words with the same meaning have the same stem."""
         lower = text.lower().replace("-", " ")
         for phrase, joined in self._joined.items():
             lower = lower.replace(phrase, joined)
@@ -146,7 +147,7 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value of a text with the choices in its own clause, or else in the last clause that has choices."""
+    """Return each value in a text with the choices in its own clause, or else in the last clause that has choices."""
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -178,7 +179,7 @@ def _bounds(said: Sequence[str]) -> dict[str, frozenset[str]]:
 
 
 def _choices(pack: Pack, policy: Policy) -> frozenset[str]:
-    """Return the enumeration words of facts and arguments that a policy's guard reads."""
+    """Return the enumeration words of the facts and arguments that a policy's guard reads."""
     guard = pack.guards.get(policy.id)
     if guard is None:
         return frozenset()
@@ -208,11 +209,11 @@ def _texts(pack: Pack, policy: Policy) -> list[str]:
 
 
 ALIKE = 0.5
-"""The minimum similarity at which a rule-like statement is about a policy."""
+"""A rule-like statement must be at least this similar to a policy to be about it."""
 SHARED = 0.08
 """Added to the similarity if the policy and the statement share a value."""
 REMEMBERED = 20_000
-"""How many statements are cached, because a model's thoughts repeat."""
+"""How many statements are cached. A model's thoughts repeat themselves."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
@@ -236,7 +237,7 @@ class Matcher:
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """Return B and C of a thought. `known` are values in the conversation, which may be facts of the case."""
+        """Return B and C for a thought. `known` are values in the conversation, which may be facts of the case."""
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
@@ -252,8 +253,8 @@ class Matcher:
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
-        """Return the policy, if any, that a statement is about, and whether the statement gives it correctly; None if
-        the statement is not a rule.
+        """Return the policy that a statement is about, if any, and whether the statement gives it correctly. Return
+        None if the statement is not a rule.
         """
         text = statement.text
         words = frozenset(self._lexicon.words(text))
@@ -265,7 +266,7 @@ class Matcher:
         return None if entry.policy.kind == "knowledge" else (entry.policy.id, self._is_right(text, entry, known))
 
     def _closest(self, text: str, words: frozenset[str]) -> Entry | None:
-        """Return the most similar policy, if one is similar enough."""
+        """Return the most similar policy, if it is similar enough."""
         keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
         ranked = [(score + SHARED * bool(keys & entry.values), entry) for score, entry in self._lexicon.closest(words)]
         score, entry = max(ranked, key=lambda each: each[0], default=(0.0, None))
@@ -275,7 +276,7 @@ class Matcher:
         """Whether the values, limits and cases in a statement are those of the policy."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
-            # A number without a unit may have any unit of the policy. "No charge" is $0.00.
+            # A number without a unit may have any unit that the policy uses. "No charge" is $0.00.
             same = [each for each in entry.values if each == (kind, number)]
             same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
             if not same:
@@ -297,7 +298,7 @@ class Matcher:
         return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
 
     def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
-        """Whether a known value is a fact of the case next to the rule.
+        """Whether a known value is a fact of the case that appears next to the rule.
 
         The value belongs to the rule if a word such as `more than` precedes it, or if the statement omits the policy's
         own value of this kind.
@@ -309,7 +310,7 @@ class Matcher:
         return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
-        """Whether the policy, too, uses this permissive word in the same case."""
+        """Whether the policy uses this permissive word in the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
         if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
@@ -323,13 +324,12 @@ class Statement(Struct, frozen=True):
 
     text: str
     sentence: int
-    """The sentence's number in the thought."""
     is_announced: bool
     """Whether the words before the statement announce policies."""
 
 
 def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of these templates' sentences."""
+    """Return a pattern for the beginnings of sentences made from these templates."""
     sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
     found = {each.partition("{")[0].strip() for each in sentences} - {""}
     return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
@@ -340,7 +340,7 @@ _CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
 
 
 def statements(thought: str) -> Iterator[Statement]:
-    """Yield a thought's sentences and list items, without template text about the case."""
+    """Yield the sentences and list items of a thought. Template text about the case is left out."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
         head = _POLICIES.match(sentence)
         if head is None and _CASE.match(sentence):
@@ -351,18 +351,18 @@ def statements(thought: str) -> Iterator[Statement]:
 
 
 class Checked(Struct, frozen=True):
-    """The result of comparing a thought with the guards' findings at its turn."""
+    """What a comparison of a thought with the guards' findings at its turn shows."""
 
     missing: tuple[str, ...]
-    """Policies that the turn needs and the thought does not state."""
+    """Policies that the turn needs but the thought does not state."""
     beside: tuple[str, ...]
-    """Policies that the thought states and the turn does not need."""
+    """Policies that the thought states but the turn does not need."""
     made_up: tuple[str, ...]
     """Rules that belong to no policy, and amounts and days that neither a policy nor the conversation contains."""
 
     @property
     def is_faithful(self) -> bool:
-        """Whether the thought states no rule, amount or day without a source."""
+        """Whether every rule, amount and day in the thought has a source."""
         return not self.made_up
 
     @property

@@ -1,4 +1,4 @@
-"""Reads a model's output: an optional thought, then a text for the user or one tool call as JSON.
+"""Reads a model's output: an optional thought, followed by a text for the user or one tool call as JSON.
 
 A whole prompt of such turns can be read as events for the guards.
 """
@@ -20,12 +20,12 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?\s*```\s*", re.DOTALL)
 
 class Output(Struct, frozen=True):
     thought: str | None
-    """The content of the think block; None if there is none."""
+    """The content of the think block, or None if there is none."""
     tool: str | None
-    """The called tool; None for a text."""
+    """The called tool, or None for a text."""
     arguments: dict[str, Any]
     text: str
-    """The text for the user; empty for a call."""
+    """The text for the user. It is empty for a call."""
     fault: str = ""
     """Why the output is neither text nor call."""
     rest: str = ""
@@ -33,12 +33,12 @@ class Output(Struct, frozen=True):
 
     @property
     def is_formatted(self) -> bool:
-        """Whether the output has exactly one closed think block first, then a text or one JSON call."""
+        """Whether the output has exactly one closed think block, followed by a text or one JSON call."""
         return self.thought is not None and not self.fault
 
 
 def read_output(raw: str) -> Output:
-    """Split an output into parts. Never raises: an error is reported in `fault`."""
+    """Split an output into parts. Never raises: errors are reported in `fault`."""
     thought: str | None = None
     rest = raw
     if (match := _THOUGHT.fullmatch(raw)) is not None:
@@ -76,14 +76,13 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """Return a prompt's conversation as an audit reads it. An output that is a call counts as a call."""
+    """Return the conversation in a prompt as an audit reads it. An output that is a call counts as a call."""
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events
 
 
 def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message with its call, if any, and without thoughts."""
     if message.get("role") != "assistant":
         return message
     if message.get("tool_calls"):
@@ -95,7 +94,6 @@ def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def text_of(content: Any) -> str:
-    """Return a message's content as text."""
     if isinstance(content, list):
         parts = cast(list[Mapping[str, Any] | str], content)
         return "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts)

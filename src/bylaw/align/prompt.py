@@ -26,7 +26,7 @@ def pack_named(name: str) -> Pack:
 
 @cache
 def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str:
-    """Return the system prompt. `document` is the policy's text, for a pack without one."""
+    """Return the system prompt. `document` is the text of the policy, if the pack has none."""
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
     parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack), *_asking(held)]
@@ -39,7 +39,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
 
 
 def _asking(pack: Pack) -> list[str]:
-    """Return how to ask for confirmation, if the pack has sentences for this."""
+    """Return instructions on how to ask for confirmation, if the pack has sentences for this."""
     put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
     asks = next((each.words.asks for each in pack.book.predicates.values() if each.consent), ())
     if not put or not asks:
@@ -58,7 +58,7 @@ def tool_lines(pack: str) -> str:
 
 
 def tool_line(tool: Tool) -> str:
-    """Return a tool as `name(parameter, parameter: one|two, optional?): description`."""
+    """Describe a tool as `name(parameter, parameter: one|two, optional?): description`."""
     parts: list[str] = []
     for name, schema in tool.parameters.items():
         declared = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}

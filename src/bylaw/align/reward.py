@@ -1,7 +1,7 @@
 """Computes the rewards of one turn by exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
 
-Where the paper leaves a case open, the function states the choice. Terms are computed as fractions and converted to
-floats at the end, so that hand-computed values are met exactly.
+If the paper leaves a case open, the function states the choice. Terms are computed as fractions and converted to floats
+at the end, so that hand-computed values are met exactly.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,9 +17,9 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""Two numbers of words in a thought: no penalty up to the first, and the full penalty from the second."""
+"""The length of a thought in words: no penalty up to the first number, and the full penalty from the second."""
 TOP = 3
-"""A turn's reward lies between -TOP and TOP."""
+"""The reward of a turn lies between -TOP and TOP."""
 
 _FAULT: dict[Verdict, Fraction] = {
     "compliant": Fraction(0),
@@ -32,7 +32,7 @@ _FAULT: dict[Verdict, Fraction] = {
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call: the expected one or the actual one."""
+    """A tool call, either the expected or the actual one."""
 
     tool: str
     arguments: dict[str, Any]
@@ -49,35 +49,35 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turn(Struct, frozen=True):
-    """Everything that one turn's rewards depend on."""
+    """Everything that the rewards of one turn depend on."""
 
     required: frozenset[str]
     """The policies that the turn needs (A)."""
     recalled: frozenset[str]
     """The policies that the thought states (B)."""
     hallucinated: Count
-    """The number of rules that the thought makes up (|C|)."""
+    """How many rules the thought makes up (|C|)."""
     thought_words: Count
     format_ok: bool
     expected: ToolCall | Judged
     predicted: ToolCall | Text
     verdict: Verdict | None = None
-    """The guards' verdict on a write. Only the compliance term uses it."""
+    """The guards' verdict on a write, used only by the compliance term."""
 
 
 class Switches(Struct, frozen=True):
-    """Alternatives to the paper's rewards. The defaults are the paper's."""
+    """Alternatives to the paper's rewards, which are the default."""
 
     mismatch: Mismatch = "paper"
-    """The reward for a call instead of a text, or the reverse: 0 as printed, or the lowest reward. A reward of 0 is
-    higher than that of a call with wrong values, so it teaches a model to talk instead of acting.
+    """The reward for a call in place of a text, or the reverse: 0 as printed in the paper, or the lowest reward. A
+    reward of 0 is higher than that of a call with wrong values, so it teaches a model to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """The weight of the compliance term, the penalty for a write that the guards do not permit on what was seen."""
+    """The weight of the compliance term. It penalises a write that the guards do not permit on what was seen."""
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
-    """The terms of one turn's reward, with their sum. Penalties are positive and subtracted."""
+    """The terms of one turn's reward and their sum. Penalties are positive and are subtracted."""
 
     format: float
     turn: float
@@ -86,7 +86,7 @@ class Reward(Struct, frozen=True, omit_defaults=True):
     length: float
     total: float
     compliance: float | None = None
-    """None if the term is switched off."""
+    """None if the term is turned off."""
 
 
 PAPER = Switches()
@@ -125,7 +125,7 @@ def jaccard(one: Collection[str], other: Collection[str]) -> Fraction:
 
 
 def hallucination(recalled: int, hallucinated: int) -> Fraction:
-    """Return the share of stated rules that belong to no policy; 0 if no rule is stated."""
+    """Return the share of stated rules that belong to no policy, or 0 if no rule is stated."""
     stated = recalled + hallucinated
     return Fraction(hallucinated, stated) if stated else Fraction(0)
 
@@ -142,8 +142,9 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Return the share of the tool name, the parameter names and the values that are correct. Parameter names and
-    values count even if the tool name is wrong.
+    """Return how much of a call is correct: the share of the tool name, the parameter names and the values.
+
+    Parameter names and values count even if the tool name is wrong.
     """
     name = jaccard((expected.tool,), (predicted.tool,))
     names = jaccard(expected.arguments, predicted.arguments)
@@ -155,7 +156,9 @@ def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal as JSON: 1 equals 1.0, true does not equal 1, and key order does not matter."""
+    """Whether two values are equal as JSON: 1 equals 1.0, true does not equal 1, and the order of keys does
+    not matter.
+    """
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

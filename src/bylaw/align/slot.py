@@ -1,4 +1,4 @@
-"""Slots: the values that a text must state, and a rating of how well a text states them.
+"""Slots: the values that a text must state, and a rating of how well it states them.
 
 In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 gives such a
 rating without a model.
@@ -35,7 +35,7 @@ class Value(Struct, frozen=True):
     """A value in a text, with its position."""
 
     kind: str
-    """`amount`, `date`, `time`, or a unit such as `hour`; `count` without a unit."""
+    """`amount`, `date`, `time`, or a unit such as `hour`. Without a unit it is `count`."""
     value: Decimal | date | str
     start: int
     end: int
@@ -87,7 +87,7 @@ def _counts(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _clear_days(text: str) -> list[Day]:
-    """Return the days in a text, without figures such as `3/4` that may name two days."""
+    """Return the days in a text, leaving out figures such as `3/4` that may mean two different days."""
     every = days(text.lower())
     return [each for each in every if all(other.month == each.month for other in every if other.start == each.start)]
 
@@ -97,7 +97,7 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Words that decline a request. The pattern is rough, so a match only ever reduces a score or leaves a text out."""
+"""Words that decline a request. The pattern is rough, so a match can only lower a score or leave a text out."""
 
 
 class Slot(Struct, frozen=True):
@@ -106,10 +106,9 @@ class Slot(Struct, frozen=True):
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns, one of which must match (ignoring case). Amounts, days and times are found by value instead."""
+    """Patterns of which one must match, ignoring case. Amounts, days and times are found by value instead."""
 
     def stands_in(self, text: str) -> bool:
-        """Whether the text states the slot's value."""
         match self.kind:
             case "amount":
                 return Decimal(self.value) in amounts_in(text)
@@ -122,7 +121,7 @@ class Slot(Struct, frozen=True):
 
 
 def f1(slots: Sequence[Slot], text: str, *, gold: str) -> float:
-    """Return how well a text says a gold text's slots and no others of their kind, from 0 to 1.
+    """Return how well a text states a gold text's slots, and no others of their kind, from 0 to 1.
 
     Amounts, days, ids and questions that the gold text lacks count against the text. A refusal that the gold text lacks
     gives 0, and so does a question about the wrong subject.
@@ -147,7 +146,7 @@ def amounts_in(text: str) -> set[Decimal]:
 
 
 def dates_in(text: str) -> set[str]:
-    """Return every day in a text, as `2025-03-14`, or `03-14` without a year."""
+    """Return every day in a text, as `2025-03-14`, or as `03-14` if it has no year."""
     return {str(value.value) for value in values_in(text) if value.kind == "date"}
 
 
@@ -157,18 +156,18 @@ def times_in(text: str) -> set[str]:
 
 
 def is_day(said: str, day: str) -> bool:
-    """Whether a day, perhaps without a year, is `day`."""
+    """Whether a day, which may have no year, is `day`."""
     return said == day or (len(said) == 5 and day.endswith(f"-{said}"))
 
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"\b(\d\d:\d\d):\d\d\b")
 _LONGEST = 60
-"""The maximum length of a value in a text. Longer values are prose."""
+"""The maximum length of a value in a text. Anything longer is prose."""
 
 
 def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
-    """Return the slots of a recorded text; none if its values cannot be checked."""
+    """Return the slots of a recorded text, or none if its values cannot be checked."""
     if DENIAL.search(text):
         return ()
     known = _Known(before, found)
@@ -184,7 +183,7 @@ def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[
 
 
 class _Known:
-    """Values known before a text: from results, from the guards' facts and from the next write."""
+    """Values known before a text, from results, from the guards' facts and from the next write."""
 
     def __init__(self, before: Sequence[Event], found: Bearing) -> None:
         self.amounts: set[Decimal] = set()
@@ -242,7 +241,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _names(value: str) -> bool:
-    """Whether a value is a code, a name or an address, and not a plain word, a number or prose."""
+    """Whether a value is a code, a name or an address, rather than a plain word, a number or prose."""
     value = value.strip()
     if not 2 < len(value) <= _LONGEST or value.count(" ") > 4 or _STAMP.fullmatch(value) or _number(value) is not None:
         return False

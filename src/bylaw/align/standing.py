@@ -1,4 +1,4 @@
-"""Decides which recorded conversations are fit for learning, by an audit and by the faults of their calls.
+"""Decides which recorded conversations are fit for learning, using an audit and the faults in their calls.
 
 The audit runs here, with a world if one is given, or is read from an earlier audit's folder. Flagged and undecided
 conversations are treated separately, because only flagged conversations contain a fault.
@@ -29,7 +29,7 @@ UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """An audit's results for one conversation: its calls and its broken rules."""
+    """What an audit found in one conversation: its calls and its broken rules."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
@@ -44,7 +44,6 @@ class JudgedCalls(Struct, frozen=True):
 
     @property
     def open(self) -> list[str]:
-        """The calls that the audit left undecided."""
         if not self.is_judged:
             return [UNJUDGED]
         unsure = (rule["rule"] for call in self.calls for rule in call["open_rules"])
@@ -86,7 +85,7 @@ class KeptAudit:
 
     @property
     def audited(self) -> Audited | None:
-        """The audit's logs and pack; None for a redacted audit, which does not name its logs."""
+        """The logs and pack of the audit, or None if it is redacted, because it then does not name its logs."""
         path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
@@ -96,7 +95,6 @@ class KeptAudit:
 
     @property
     def digests(self) -> set[str]:
-        """Digests of the audit's packs."""
         pack = self.store.summary["pack"]
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
@@ -111,20 +109,20 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""Why a conversation is unfit. `made-up id`: an id that had not been shown by the user, the host or a result. `failed`:
-the source says that the conversation missed its goal.
+"""Why a conversation is unfit. `made-up id` means an id that neither the user, the host nor a result had shown.
+`failed` means that, according to the source, the conversation missed its goal.
 """
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Return why a conversation is a bad example; None if it is good."""
+    """Return why a conversation is a bad example, or None if it is a good one."""
     if (why := hallucinated(pack, trajectory)) is not None:
         return why
     return "failed" if trajectory.outcome is not None and not trajectory.outcome.good else None
 
 
 def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Return whether a call was made up: its tool, its parameters, or an id that had not been shown."""
+    """Return what was made up in a call: its tool, its parameters, or an id that had not been shown."""
     provenance = Provenance(trajectory.events, instructions=trajectory.instructions)
     acts = 0
     for step, event in enumerate(trajectory.events):

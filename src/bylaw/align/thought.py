@@ -1,7 +1,7 @@
 """Verified thoughts: what an agent should think at a turn, composed from the guards' findings without a model.
 
-Policies are stated in the pack's words and facts as tools showed them. The conclusion is the guards'. The wording
-varies with the seed. Policies are named in words and never by id.
+Policies are stated in the pack's words, and facts as tools showed them. The conclusion is the guards'. The wording
+varies with the seed. Policies are named in words, never by id.
 """
 
 import random
@@ -39,21 +39,21 @@ def wish(tool: Tool | None, name: str) -> str:
 
 
 def wordings(policy: Policy) -> list[str]:
-    """Return the ways to state a policy: its definition, and its citation if that is one short sentence."""
+    """Return the ways to state a policy: its definition, and its citation if that is a single short sentence."""
     cited = [each.text.strip() for each in policy.citations if each.text]
     short = [text for text in cited if len(text.split()) <= _LONGEST_WORDING and not re.search(r"[.:;] \S", text)]
     return list(dict.fromkeys([policy.definition, *(short if len(policy.citations) == 1 else ())]))
 
 
 def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortest: bool = False) -> str:
-    """Return one wording of a policy as part of a longer sentence."""
+    """Return one wording of a policy, as part of a longer sentence."""
     ways = wordings(policy)
     drawn = rng.choice(ways)
     return inner(min(ways, key=len) if shortest else drawn, names)
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """Return a sentence as part of a list: no full stop or semicolon, lower case unless it begins with a name."""
+    """Return a sentence as part of a list: no full stop or semicolon, and lower case unless it begins with a name."""
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
@@ -62,14 +62,14 @@ def inner(sentence: str, names: frozenset[str]) -> str:
 
 
 def names_in(pack: Pack) -> frozenset[str]:
-    """Return the words with a capital inside sentences of the document or the definitions."""
+    """Return the words that are capitalised inside sentences of the document or the definitions."""
     texts = [policy.definition for policy in pack.policies.values()]
     texts += [each.text for policy in pack.policies.values() for each in policy.citations if each.text]
     return frozenset(found for text in texts for found in re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", text))
 
 
 def label(name: str) -> str:
-    """Return a field's name in words, without the word for an id."""
+    """Return the name of a field in words, without the word for an id."""
     return " ".join(words_of(name.removesuffix("_id")))
 
 
@@ -97,7 +97,7 @@ def value_in_words(field: Field, value: Any) -> str:
 
 
 def saw_in_words(saws: Iterable[Saw]) -> list[str]:
-    """Return the facts seen, by entity, such as `slot: status open, kind telehealth`."""
+    """Put the facts seen into words by entity, such as `slot: status open, kind telehealth`."""
     things: dict[tuple[str, Any], list[str]] = {}
     for saw in saws:
         if saw.field.private:
@@ -113,7 +113,7 @@ def saw_in_words(saws: Iterable[Saw]) -> list[str]:
 
 
 def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
-    """Return the unseen facts, such as `the slot's status and kind`."""
+    """Put the unseen facts into words, such as `the slot's status and kind`."""
     things: dict[str, dict[str, None]] = {}
     for fact in facts:
         things.setdefault(fact.entity, {})[label(fact.field)] = None
@@ -124,7 +124,7 @@ def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
 
 
 SOFT = 100
-"""The target length of a thought in words, without calculations."""
+"""The target length of a thought in words, not counting calculations."""
 SENTENCES: dict[str, list[str]] = yaml.load(
     (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
 )
@@ -136,7 +136,7 @@ class Thought(Struct, frozen=True):
     """A verified thought, with the evidence behind it."""
 
     text: str
-    """The text without `<think>` tags; empty if no true thought leads to the turn."""
+    """The text without `<think>` tags. It is empty if no true thought leads to the turn."""
     bearing: Bearing
 
     @property
@@ -156,8 +156,8 @@ def think(
 ) -> Thought:
     """Return the verified thought of the turn at `span`, for the write that it works towards.
 
-    Whatever was just seen is always included, because the conclusion depends on it; a long thought is shortened
-    elsewhere. A write has no thought if it was not permitted given what was seen, or if the user did not confirm it.
+    What was just seen is always included, because the conclusion depends on it. A long thought is shortened elsewhere.
+    A write has no thought if it was not permitted given what was seen, or if the user did not confirm it.
     """
     found = bearing(pack, events, span, serving, purpose)
     before, turn = events[: span.start], events[span.start : span.end]
@@ -190,7 +190,7 @@ class _Composer(Struct):
 
     def _wish(self) -> list[str]:
         serving = self.found.serving
-        # This wording is drawn even if it is unused, so that other wordings do not depend on the length.
+        # Draw this wording even if it is not used, so that the other wordings do not depend on the length.
         drawn = self._draw("wish"), self.rng.random()
         has_begun = any(isinstance(event, Result) for event in self.before)
         if serving is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):
@@ -241,7 +241,6 @@ class _Composer(Struct):
                 return self._reply()
 
     def _values(self, call: Call) -> str:
-        """Return the call's values that are not names or ids."""
         weighed = valued(self.pack, call.tool)
         return listed(
             [

@@ -1,4 +1,4 @@
-"""The command `bylaw align thoughts`: a verified or model-written thought for every recorded turn."""
+"""Implements `bylaw align thoughts`: a verified or model-written thought for every recorded turn."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -78,16 +78,14 @@ class Round(Struct, frozen=True):
     scores: dict[str, int]
     passed: bool
     faithful: bool | None = None
-    """Whether the guards' evaluation of the turn confirms the thought, if checked."""
+    """Whether the guards' evaluation of the turn confirms the thought, if that was checked."""
     complete: bool | None = None
 
 
 class Written(Struct, frozen=True):
-    """The result for one turn."""
-
     id: str
     thought: str | None
-    """The thought; None if the turn was dropped."""
+    """The thought, or None if the turn was dropped."""
     rounds: list[Round] = field(default_factory=list[Round])
     why: str = ""
     """Why the turn was dropped."""
@@ -108,7 +106,7 @@ class _Work(Struct):
 
 
 Check = Callable[[str, str], Checked]
-"""Checks a turn's thought, by the turn's id, against the guards."""
+"""Checks the thought of a turn, given by its id, against the guards."""
 
 
 def write_thoughts(
@@ -136,7 +134,7 @@ def write_thoughts(
 
 
 def requests_for(turns: Sequence[Turn]) -> list[Request]:
-    """Return the first step's questions, for an estimate."""
+    """Return the questions of the first step, for an estimate."""
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 
@@ -172,7 +170,6 @@ def _result(work: _Work) -> Written:
 
 
 def request(prompt: str, shape: type, fields: Mapping[str, str]) -> Request:
-    """Build a question from a prompt file and its values."""
     text = (_PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")
     # `str.format` would fail on braces in policies and conversations.
     filled = re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], text)
@@ -229,7 +226,7 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
     turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
     if options.dry_run:
         taken = estimate(requests_for(turns))
-        # At most, a turn takes a draft and four reviews, and for every further round also a summary.
+        # A turn takes at most a draft and four reviews, and each further round takes a summary as well.
         most = len(turns) * (5 + 6 * options.rounds)
         told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": most}
         yield msgspec.json.encode(told) + b"\n"
@@ -253,7 +250,7 @@ class _ReadLine(Struct, frozen=True):
 
 
 def read_thoughts(path: Path) -> dict[str, str | None]:
-    """Return the thoughts in a file of `bylaw align thoughts`, by turn."""
+    """Read the thoughts in a file from `bylaw align thoughts`, by turn."""
     found: dict[str, str | None] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
@@ -286,7 +283,7 @@ def _line(place: _Place, more: dict[str, object]) -> bytes:
 
 
 _LONGEST = 1500
-"""The maximum length of a result in a prompt."""
+"""The maximum length, in characters, of a result in a prompt."""
 
 
 def conversation_text(events: Sequence[Event]) -> str:
@@ -305,7 +302,7 @@ def _event_text(event: Event) -> str:
 
 
 def policy_text(pack: Pack, *, whole: bool = False) -> str:
-    """Return the policy: the whole document, or one sentence per policy."""
+    """Return the policy, either as the whole document or with one sentence per policy."""
     if whole and pack.document is not None:
         return pack.document.text.strip()
     return "\n".join(f"- {policy.definition}" for policy in pack.policies.values() if policy.kind != "knowledge")

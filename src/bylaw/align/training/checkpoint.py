@@ -12,9 +12,8 @@ from bylaw.align.episode import Episode
 from bylaw.align.training.stage import CLOSE, with_dialect
 
 LONGEST = 256
-"""The maximum length of an output in tokens."""
+"""The maximum length of an output, in tokens."""
 AT_ONCE = 64
-"""The number of prompts per batch."""
 
 
 class Checkpoint:
@@ -27,7 +26,6 @@ class Checkpoint:
 
     @torch.no_grad()
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """Return the next output for each episode."""
         render = self.tokenizer.apply_chat_template
         prompts = [render(episode.messages, tokenize=False, add_generation_prompt=True) for episode in episodes]
         # Prompts of similar length share a batch, which saves padding.

@@ -24,7 +24,7 @@ class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
     batch: int
     """Conversations per step, over all devices."""
     at_once: int
-    """Conversations per device at once."""
+    """Conversations per device at the same time."""
     longest: int
     """The maximum length in tokens. Longer conversations are left out and counted."""
     recompute: bool = False
@@ -42,20 +42,22 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     batch: int
     """Answers per step, over all devices."""
     at_once: int
-    """Answers per device at once."""
+    """Answers per device at the same time."""
     longest_answer: int
-    """The maximum length of an answer in tokens."""
+    """The maximum length of an answer, in tokens."""
     rollout: int | None = None
-    """Answers generated at once, over all devices, for several steps. None means the answers of one step."""
+    """How many answers are generated at once for several steps, over all devices. None means the answers of
+    one step.
+    """
     recompute: bool = False
     beta: float = 0.1
     generations: int = 4
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """The number by which an answer's reward is divided, after its prompt's mean is subtracted. It is the spread of
-    rewards among the prompt's answers, as in the paper, or in the whole batch. With `group`, small differences count as
-    much as large differences.
+    """What an answer's reward is divided by, after subtracting the mean reward of its prompt: the spread of rewards
+    among the prompt's answers, as in the paper, or in the whole batch. With `group`, small differences count as much as
+    large ones.
     """
     warmup: float = 0.05
     gradient_norm: float = 1.0
@@ -70,7 +72,7 @@ class Preferred(Struct, frozen=True, forbid_unknown_fields=True):
     batch: int
     """Pairs per step, over all devices."""
     at_once: int
-    """Pairs per device at once."""
+    """Pairs per device at the same time."""
     beta: float = 0.1
     imitation: float = 1.0
     """The weight of the supervised loss on the chosen answers, which keeps them likely."""
@@ -104,7 +106,6 @@ PRESETS: dict[PresetName, tuple[Supervised, Reinforced, Preferred]] = {
 
 
 def settings_of(preset: PresetName, stage: Stage, changes: Mapping[str, Any]) -> Settings:
-    """Return the settings of a stage with some changes."""
     chosen = PRESETS[preset][{3: 1, "dpo": 2}.get(stage, 0)]
     try:
         return msgspec.convert({**msgspec.to_builtins(chosen), **changes}, type(chosen))

@@ -1,4 +1,4 @@
-"""Runs one stage of training with TRL, from a model and a data set to a folder with the trained model."""
+"""Runs one stage of training with TRL: takes a model and a data set, and writes the trained model to a folder."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -65,7 +65,7 @@ class Clock(TrainerCallback):
 
 
 def last_checkpoint(out: Path) -> Path | None:
-    """Return the newest complete checkpoint. An incomplete checkpoint is removed."""
+    """Return the newest complete checkpoint, and remove an incomplete one."""
     found = sorted(out.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     while found:
         # The trainer writes its own state last.
@@ -81,33 +81,31 @@ Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """The settings of one run of a stage."""
-
     stage: Stage
     model: Path
-    """The folder of the initial model."""
+    """The folder with the initial model."""
     out: Path
     preset: PresetName = "small"
     seed: int = 1
     lora: int | None = None
     """The rank of the adapters. Without adapters, all weights are trained."""
     steps: int | None = None
-    """The number of steps, if it differs from the preset's epochs."""
+    """How many steps to train, if not the number of epochs in the preset."""
     changes: Mapping[str, Any] = {}
     """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
-    """Seconds between checkpoints; None means no checkpoints."""
+    """Seconds between checkpoints. None means no checkpoints."""
     until: float | None = None
     """The `time.monotonic()` at which the run ends, finished or not."""
     resume: bool = True
     """Whether to continue from the last checkpoint in `out`."""
     tensorboard: bool = True
     source: Mapping[str, Any] = {}
-    """The source of rows, initial weights and reward, for the record."""
+    """Where rows, initial weights and reward come from, for the record."""
 
 
 def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str, Any]:
-    """Run the stage on `rows`, save the model in `run.out` and return the run's record. Stage 3 needs `score`."""
+    """Train on `rows`, save the model in `run.out`, and return a record of the run. Stage 3 needs `score`."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
     settings = settings_of(run.preset, run.stage, run.changes)
@@ -144,7 +142,7 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 def make_trainer(
     run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
-    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, DPO), and the number of rows that are too long."""
+    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, DPO), and how many rows are too long."""
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": tokenizer,
@@ -167,7 +165,7 @@ def make_trainer(
 
 
 def extras(run: Run) -> dict[str, Any]:
-    """Return the common arguments of all trainers: metrics, timed checkpoints and adapters."""
+    """Return the arguments that all trainers share: metrics, timed checkpoints and adapters."""
     adapters = None
     if run.lora:
         from peft import LoraConfig
@@ -178,7 +176,6 @@ def extras(run: Run) -> dict[str, Any]:
 
 
 def arguments(run: Run, settings: Settings) -> dict[str, Any]:
-    """Return the trainer arguments that all stages share."""
     devices = int(os.environ.get("WORLD_SIZE", "1"))
     at_once = min(settings.at_once, settings.batch)
     if run.tensorboard:
@@ -212,13 +209,12 @@ def _tokens(tokenizer: Any, row: Row) -> int:
 
 
 def dpo_config(shared: dict[str, Any], settings: Preferred) -> DPOConfig:
-    """Return the configuration of DPO, with a supervised loss on the chosen answers."""
     losses = {"loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, settings.imitation]}
     return DPOConfig(**shared, **losses, beta=settings.beta, max_length=None)
 
 
 def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
-    """Return the configuration of stage 3 with the paper's loss."""
+    """Return the configuration of stage 3, with the paper's loss."""
     return GRPOConfig(
         **shared,
         beta=settings.beta,

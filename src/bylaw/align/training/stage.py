@@ -1,5 +1,5 @@
 """A stage of training: its rows, as `bylaw align data` writes them, the pack and the reward that grade them, and the
-model's card.
+card of the model.
 
 A conversation becomes ChatML text, with tool results in Hermes format. Training, evaluation and servers share this
 template. The system message lists the tools, and a call is ordinary text. `chatml.jinja` marks the agent's turns, so
@@ -36,7 +36,7 @@ FILES: dict[Stage, str] = {1: "stage1", 2: "stage2", 3: "rl", "dpo": "dpo"}
 
 
 def pack_of(data: Path, named: str | None) -> str:
-    """Return the name of the pack that grades rows: the given pack, or the pack in `data.json`.
+    """Return the name of the pack that grades rows: the given pack, or the one in `data.json`.
 
     Raises if neither is known, or if the pack has changed since the rows were written.
     """
@@ -54,7 +54,7 @@ def pack_of(data: Path, named: str | None) -> str:
 
 
 def rows_file(path: Path, stage: Stage) -> Path:
-    """Return the file of a stage's rows: the named file, or the stage's file in a folder."""
+    """Return the file with the rows of a stage: the named file, or the stage's file in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -67,7 +67,7 @@ def rows_file(path: Path, stage: Stage) -> Path:
 
 
 def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
-    """Return the rows of a file, or of a folder's file for the stage. JSON lines may be compressed."""
+    """Return the rows in a file, or in the stage's file of a folder. JSON lines may be compressed."""
     path = rows_file(path, stage)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows: list[dict[str, Any]] = []
@@ -86,7 +86,7 @@ def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
 
 
 def with_dialect(tokenizer: Any) -> Any:
-    """Return the tokenizer with this template and its end of turn."""
+    """Give the tokenizer this template and its end of turn."""
     tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
     tokenizer.eos_token = CLOSE
     tokenizer.pad_token = tokenizer.pad_token or CLOSE
@@ -101,13 +101,13 @@ PARTS: dict[str, tuple[Term, ...]] = {
     "lp": ("length",),
     "vc": ("compliance",),
 }
-"""Terms by their names in the paper's table 5, and `vc`, the compliance term. `vc=3` gives it weight 3."""
+"""Terms by their names in table 5 of the paper, and `vc`, the compliance term. `vc=3` gives it weight 3."""
 FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
 
 def terms_of(said: str) -> tuple[tuple[Term, ...], float]:
-    """Return the terms in a text such as `tf+pr+vc=3` and the weight of compliance. `full` is the paper's reward."""
+    """Parse a text such as `tf+pr+vc=3` into terms and the weight of compliance. `full` is the paper's reward."""
     terms: list[Term] = []
     weight = 0.0
     parts = (FULL if part == "full" else part for part in said.split("+"))
@@ -141,7 +141,7 @@ def grades(
     mismatch: Mismatch = "floor",
     judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
-    """Return each output's terms, and as `total` the sum of the terms that count."""
+    """Return the terms for each output, and as `total` the sum of the terms that count."""
     terms, weight = terms_of(said)
     grader = _grader(pack, weight, mismatch, judge)
     golds = [gold_of(row) for row in rows]
@@ -158,7 +158,6 @@ def grades(
 def scorer(
     said: str = "full", *, pack: str = "clinic", mismatch: Mismatch = "floor", judge: ModelJudge | None = None
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
-    """Return `grades` for one choice of terms."""
     terms_of(said)
     return partial(grades, said=said, pack=pack, mismatch=mismatch, judge=judge)
 
@@ -166,7 +165,9 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and the number of rows that cannot. Raises for rows of another pack."""
+    """Return the rows that can be graded, and the number of those that cannot. Raises if a row belongs to
+    another pack.
+    """
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:
@@ -181,7 +182,7 @@ def graded(
 
 
 def open_judge(said: str | None) -> ModelJudge | None:
-    """Return the judge that `--judge` names; None if texts are graded by slots."""
+    """Return the judge that `--judge` names, or None if texts are graded by slots."""
     return None if said is None else ModelJudge(open_chat(said, concurrency=16))
 
 
@@ -199,7 +200,7 @@ STAGES: dict[Stage, str] = {
 
 
 def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
-    """Return the source of a run's rows and initial weights, with hashes."""
+    """Return where a run's rows and initial weights come from, with hashes."""
     found: dict[str, Any] = {
         "data": {"file": file.name, "sha256": digest_of(file)},
         "model": {"name": model.name, "sha256": weights_digest(model)},
@@ -212,7 +213,7 @@ def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
 
 
 def weights_digest(folder: Path) -> str:
-    """Return the hash of a model's weights, file by file in order of name."""
+    """Return a hash of a model's weights, file by file in order of name."""
     whole = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as stream:
@@ -221,7 +222,7 @@ def weights_digest(folder: Path) -> str:
 
 
 def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
-    """Write `README.md` next to the model from its run's record."""
+    """Write `README.md` next to the model, from the record of its run."""
     source: Mapping[str, Any] = done.get("source") or {}
     lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
     if model := source.get("model"):
