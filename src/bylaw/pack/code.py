@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 def read_guards(
     folder: PackFolder, schema: Schema, policies: Mapping[str, Policy]
 ) -> tuple[dict[str, Guard], list[BylawError]]:
-    """Return a pack's guards by policy, and the errors found."""
     guards: dict[str, Guard] = {}
     faults: list[BylawError] = []
     vocabulary = _vocabulary(schema)
@@ -55,7 +54,6 @@ def read_guards(
 
 
 def _is_laid_over(file: str, below: str) -> bool:
-    """Whether `file` is a file of the pack itself and `below` a file of its base."""
     return file.startswith("guards/") and not below.startswith("guards/")
 
 
@@ -76,7 +74,7 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
 def read_pack_actions(
     source: Located | None, entities: Located | None, tools: Mapping[str, Tool]
 ) -> "tuple[Actions | None, list[BylawError]]":
-    """Return the actions of a pack's generic tools, with its pages. None if the pack has neither."""
+    """Return the actions of a pack's generic tools, including its pages. None if the pack has neither."""
     has_pages = entities is not None and "pages" in entities.data
     if source is None or not (has_pages or source.data.keys() & {"actions", "otherwise", "pages"}):
         return None, []
@@ -132,12 +130,11 @@ def _vocabulary(schema: Schema) -> Vocabulary:
 
 
 def card_code(tools: Mapping[str, Tool]) -> list[str]:
-    """Return the expressions for facts on cards."""
     return [str(fact.value) for tool in tools.values() for fact in tool.show.values()]
 
 
 def predicate_code(rules: Located | None) -> list[str]:
-    """Return the expressions of a pack's predicates from rules.yaml."""
+    """Return the expressions of the predicates in a pack's rules.yaml."""
     data: Any = rules.data if rules is not None else {}
     predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
@@ -172,7 +169,7 @@ def unenforced(
 
 
 class Pinned(Struct, frozen=True):
-    """The records and code that decide calls. Cases, comments, the document's text and reviews do not count."""
+    """The records and code that decide calls. Cases, comments, the document's text and reviews are not included."""
 
     records: Mapping[str, Any]
     """Parsed records by name. Formatting does not matter."""
@@ -180,14 +177,12 @@ class Pinned(Struct, frozen=True):
     """Guards and look-up functions by file."""
 
     def digest(self) -> str:
-        """Return a digest that does not depend on formatting."""
         code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}
         told = json.dumps([self.records, code], sort_keys=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()
 
 
 def pinned_of(folder: PackFolder) -> Pinned:
-    """Return the records and code of a pack that decide calls."""
     manifest = folder.manifest
     records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
     named = [str(manifest.name), str(manifest.version)]

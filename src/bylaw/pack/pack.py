@@ -1,6 +1,6 @@
 """A compiled pack: policies with their sentences, tools, facts and guards, ready to judge calls.
 
-Its errors are reduced to their causes: if tools.yaml is missing, only that is reported, once.
+Its errors are reduced to their causes: if tools.yaml is missing, only that is reported, and only once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""The files that can contain the declaration an error asks for."""
+"""Which files may contain the declaration that an error asks for."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the entities that guards read, with their keys and fields",
@@ -73,7 +73,7 @@ _SHOWN = 4
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
     """Return the causes among `faults`.
 
-    `files` are the existing YAML files. `declared` says whether the pack has tools and entities.
+    `files` contains the existing YAML files. `declared` says whether the pack has tools and entities.
     """
     faults = list(faults)
     broken = {
@@ -103,7 +103,7 @@ def _declared_in(fault: BylawError) -> tuple[str, ...]:
 
 
 def _part(fault: BylawError) -> str:
-    """Return the faulty part of a pack: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
+    """Return the part of a pack that is faulty: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
     file = fault.place.partition(":")[0]
     folder, _, _ = file.removeprefix("../").rpartition("/")
     return folder.rpartition("/")[2] if file.endswith(".py") else file.rpartition("/")[2].removesuffix(".yaml")
@@ -158,7 +158,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
 
 
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
-    """Return errors for policies and tools under `shield:` that the pack lacks."""
+    """Return errors for policies and tools that `shield:` names but the pack does not contain."""
     postures, place = folder.manifest.shield, folder.manifest_source.place
     named = [
         *(("policy", name, ("policies", name), policies) for name in postures.policies),
@@ -198,7 +198,7 @@ def moment(value: Scalar | None) -> datetime | None:
 
 
 def zone_named(name: Scalar) -> ZoneInfo | None:
-    """Return the time zone with an IANA name; None for an unknown or empty name."""
+    """Return the time zone with an IANA name, or None for an unknown or empty name."""
     try:
         return ZoneInfo(str(name)) if name != "" else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -220,28 +220,25 @@ class Pack(Struct, frozen=True, dict=True):
     policies: dict[str, Policy]
     schema: Schema
     guards: dict[str, Guard]
-    """Guards by policy id."""
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
-    """The guards that bind each tool, in policy order."""
+    """The guards that apply to each tool, in policy order."""
     cases: Mapping[str, Read[CasesFile]]
-    """Case files by name."""
     now: datetime | None
     criterion: Criterion
     book: Rules
-    """The rules that bind whole conversations."""
+    """The rules that apply to whole conversations."""
     world: str
-    """The module that opens a world, for built-in packs; otherwise empty."""
+    """The module that opens a world, for built-in packs. Otherwise empty."""
     stale: tuple[str, ...]
     """Policies whose cited sentence is missing from the document."""
 
     postures: Postures
     """How strictly a shield enforces the pack."""
     digests: dict[str, tuple[str, ...]]
-    """Digests of the sentences that each policy cites."""
+    """The digests of the sentences that each policy cites."""
     unaccepted: dict[str, Standing]
     """Policies that their review status switched off when the pack was loaded."""
     pinned: Pinned
-    """The records and code that decide calls."""
     lost: tuple[BylawError, ...] = ()
     """Citations that are missing from the given document, each with its line."""
     ambiguous: tuple[Ambiguous, ...] = ()
@@ -249,12 +246,11 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def pin(self) -> str:
-        """The digest of what decides, which pins a conversation to the pack. `digest` covers all files."""
+        """A digest of what decides, which pins a conversation to the pack. `digest` covers all files."""
         return self.pinned.digest()
 
     @cached_property
     def _bound(self) -> frozenset[str]:
-        """The tools that an enforced guard, rule or limit binds."""
         free = self.held_back
         guarded = [tool for tool, bound in self.by_tool.items() if any(each.id not in free for each, _ in bound)]
         limited = [tool for limit in self.book.limits if limit.policy not in free for tool in limit.tools]
@@ -262,7 +258,7 @@ class Pack(Struct, frozen=True, dict=True):
         return frozenset((*guarded, *limited, *ruled))
 
     def _named_by(self, rule: Rule) -> list[str]:
-        """Return the tools that a rule's policy or its predicates name, and whose calls can break the rule."""
+        """Return the tools that a rule's policy or predicates name and whose calls can break the rule."""
         own = self.policies[rule.policy].tools if rule.policy in self.policies else ()
         used = [self.book.predicates[name] for name in atoms(rule.formula)]
         asked = [tool for each in used if each.guard in self.policies for tool in self.policies[each.guard].tools]
@@ -280,7 +276,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies that decide no live call, because of their review or because they are marked `unenforced`."""
+        """Policies that decide no live call, because of their review status or because they are marked `unenforced`."""
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
@@ -344,7 +340,7 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Return policies with a cited sentence missing from `text`; empty if `text` contains no cited sentence."""
+        """Return policies that cite a sentence missing from `text`. Empty if `text` contains no cited sentence."""
         here = {sentence.digest for sentence in text.sentences}
         changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
         return () if len(changed) == len(self.digests) else changed

@@ -28,11 +28,11 @@ WAYS = (
 )
 
 DEAR = ("code", "guard", "consented")
-"""Sources that cost more than a text search. They are used last and in this order."""
+"""Sources that cost more than a text search. They are used last, in this order."""
 _BEFORE = ("said", "returned", "question")
 """Sources that describe the time before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
-"""Code that reads the act itself."""
+"""Matches code that reads the act itself."""
 _MAY_SETTLE = "may settle"
 _NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
@@ -43,7 +43,7 @@ _BESIDE = {
     "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
-"""Keys allowed with each source, apart from a description."""
+"""The keys that are allowed with each source, apart from a description."""
 
 Speaker = Literal["user", "agent", "tool"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -60,7 +60,7 @@ TURNS: dict[str, Find] = {
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern in a list, with an exclusion."""
+    """A pattern in a list, with a pattern that excludes matches."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -115,7 +115,7 @@ class Witness(Protocol):
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Return the value at the act that comes next; None if unknown. Must not change the witness."""
+        """Return the value at the act that comes next, or None if unknown. Must not change the witness."""
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
@@ -130,12 +130,12 @@ class RuleError(BylawError):
 
 
 class Predicate(Struct, frozen=True):
-    """A condition on an act, with the source of its value."""
+    """A condition on an act, and the source of its value."""
 
     name: str
     description: str
     way: str
-    """One of `WAYS`; empty without a source."""
+    """One of `WAYS`. Empty if there is no source."""
     find: Find | None = None
     """Set if the act alone determines the value."""
     code: Condition | None = None
@@ -151,24 +151,24 @@ class Predicate(Struct, frozen=True):
     is_about_act: bool = True
     """Whether the predicate is about the act itself. Otherwise it is about earlier events."""
     consent: str = ""
-    """The requirement of a `consented` predicate: `card`, `told` or `requested`."""
+    """What a `consented` predicate requires: `card`, `told` or `requested`."""
     terms: Terms = Terms()
     """For `consented`: the arguments that must be shown."""
     words: CardWords = CardWords()
     """For `consented`: the words of cards and questions."""
     model_settles: bool = False
-    """Whether a model's answer counts as the user's consent, even live."""
+    """Whether a model's answer counts as the user's consent, even in a live session."""
     says_of_model: bool = False
     """Whether the pack sets `model_settles` explicitly. Packs before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether the predicate names an action. Then `FOR EACH` applies only to bindings that the call names."""
+        """Whether the predicate names an action. `FOR EACH` then applies only to bindings that the call names."""
         return self.way in ("tool", "effect")
 
     @property
     def price(self) -> int:
-        """The evaluation order. Text searches come first."""
+        """The position in the evaluation order. Text searches come first."""
         if self.way == "question":
             return len(DEAR) + 1
         return DEAR.index(self.way) + 1 if self.way in DEAR else 0
@@ -179,7 +179,9 @@ class Predicate(Struct, frozen=True):
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether the predicate applies to calls of a tool: by name, by effect, or to any call."""
+        """Whether the predicate applies to calls of a tool, because of its name, because of its effect, or because it
+        applies to any call.
+        """
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
         if self.find is None or self.way not in ("tool", "effect", "message"):
@@ -187,7 +189,7 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(act_of(tool, effect)))
 
     def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
-        """Return the value of the predicate if the tool and its effect determine it; otherwise None.
+        """Return the value of the predicate if the tool and its effect determine it, otherwise None.
 
         `guarded` contains the tools of the predicate's guard.
         """
@@ -217,7 +219,7 @@ class Predicate(Struct, frozen=True):
 
 
 def act_of(tool: str | None, effect: str = "") -> Act:
-    """Return an act without text and arguments: a call of a tool or, for None, a message."""
+    """Return an act without text and arguments: a call of a tool or, if `tool` is None, a message."""
     return Act(0, tool, {}, "", (), (), 1, 1, False, effect)
 
 
@@ -249,7 +251,7 @@ class PredicateReader:
         description = str(body.description)
         if len(ways) != 1:
             if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
-                return Predicate(name, description, "")  # The faulty source has been reported.
+                return Predicate(name, description, "")  # the faulty source has been reported
             hint = f"use one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` has {len(ways)} sources for its value", *at, hint=hint)
             return Predicate(name, description, "")
@@ -302,7 +304,6 @@ class PredicateReader:
                 )
 
     def _by(self, body: WrittenPredicate, at: tuple[str, ...]) -> tuple[Speaker, ...]:
-        """Return the speakers that a question names; by default all."""
         if body.by is None:
             return SPEAKERS
         named = body.by if isinstance(body.by, list) else [body.by]
@@ -391,7 +392,7 @@ class PredicateReader:
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
     ) -> Find | None:
-        """Return a function that searches texts for the patterns, without those in `but_not`."""
+        """Return a function that searches texts for the patterns and ignores matches of `but_not`."""
         entries = value if isinstance(value, list) else [value]
         records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
         if not all(each.pattern for each in records):
@@ -408,7 +409,7 @@ class PredicateReader:
         may_not = never is not None or any(each.but_not for each in records)
 
         def found(text: str) -> bool | None:
-            # The unsearched part may contain a match or an exclusion.
+            # The part that was not searched may contain a match or an exclusion.
             if never is not None and never.occurs(text):
                 return False
             if occurs(text):

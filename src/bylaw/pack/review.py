@@ -38,21 +38,17 @@ class ReviewError(BylawError):
 
 
 class Signature(Struct, frozen=True):
-    """A reviewer's signature on one policy."""
-
     word: Word
     by: str
     on: str
     sentence: str
-    """The digest of the policy's sentences and definition at signing."""
+    """The digest of the policy's sentences and definition at the time of signing."""
     check: str
-    """The digest of the check and its cases at signing."""
+    """The digest of the check and its cases at the time of signing."""
     note: str = ""
 
 
 class Sides(Struct, frozen=True):
-    """The current digests of a policy's sentences and of its check."""
-
     sentence: str
     check: str
 
@@ -71,13 +67,13 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """Return a shield's postures. Policies that are unenforced, rejected or not accepted are only logged."""
+    """Return a shield's postures in which policies that are unenforced, rejected or not accepted are only logged."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 
 def unaccepted(root: Path) -> dict[str, Standing]:
-    """Return the policies that their review switches off, with their status.
+    """Return the policies that their review status switches off, with that status.
 
     In a compiled pack, a policy is off unless its current form has been accepted. In a handwritten pack, only rejected
     policies are off.
@@ -89,9 +85,10 @@ def unaccepted(root: Path) -> dict[str, Standing]:
 
 
 def told_unaccepted(found: Mapping[str, Standing]) -> str:
-    """Describe the policies that are off, such as `3 not enforced: a, b (unsigned), c (rejected)`; empty if none.
+    """Describe the policies that are off, such as `3 not enforced: a, b (unsigned), c (rejected)`. Empty if there are
+    none.
 
-    Only the first few of each status are named. `bylaw review` shows all.
+    Only the first few of each status are named. `bylaw review` shows all of them.
     """
     by_standing: dict[str, list[str]] = {}
     for name, standing in found.items():
@@ -119,7 +116,6 @@ def read_signatures(root: Path) -> dict[str, Signature]:
 
 
 def sides_of(folder: PackFolder) -> dict[str, Sides]:
-    """Return the digests of every policy's sentences and check."""
     policies = folder.parts.get("policies")
     rules = _records(folder, "rules")
     functions = [_functions(text) for text in folder.guards.values()]
@@ -176,7 +172,7 @@ def _functions(text: str) -> dict[str, ast.FunctionDef]:
 
 
 def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Return learned weights and margin, because they decide whether a rule stops a call."""
+    """Return learned weights and the margin, because they decide whether a rule stops a call."""
     source = folder.parts.get("weights")
     weights = cast(dict[str, Any], source.data.get("weights") or {}) if source is not None else {}
     own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}

@@ -27,8 +27,6 @@ TellFault = Callable[..., None]
 
 
 class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
-    """A limit in rules.yaml."""
-
     id: Scalar = ""
     policy: Scalar | None = None
     tool: Scalar | list[Scalar] = ""
@@ -95,7 +93,7 @@ def _check_per(
 HEAVIEST = 1_000_000
 """The maximum weight of a rule, so that sums of weights stay finite."""
 MOST_KNOWN = 12
-"""The maximum number of predicates in a physical rule. Its table would be too large otherwise."""
+"""The maximum number of predicates in a physical rule. Otherwise its table would be too large."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
 """Sources of predicates that depend only on the called tool and the turn so far."""
 THE_CALL = "the call"
@@ -105,8 +103,6 @@ _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
 
 class WrittenRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule in rules.yaml."""
-
     id: Scalar = ""
     formula: Scalar = ""
     policy: Scalar | None = None
@@ -116,8 +112,6 @@ class WrittenRule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """rules.yaml."""
-
     predicates: dict[str, WrittenPredicate | None] = {}
     rules: list[WrittenRule] = []
     limits: list[WrittenLimit] = []
@@ -134,8 +128,6 @@ class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rules(Struct, frozen=True):
-    """The rules of a pack."""
-
     predicates: dict[str, Predicate]
     rules: tuple[Rule, ...]
     knowledge: tuple[Rule, ...] = ()
@@ -143,7 +135,7 @@ class Rules(Struct, frozen=True):
     eps: float = 0.0
     """The margin that a call must reach if soft rules are weighed."""
     limits: tuple[Limit, ...] = ()
-    """Limits on calls within a time, across all conversations."""
+    """Limits on the number of calls within a period, across all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
@@ -161,7 +153,6 @@ class Rules(Struct, frozen=True):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Predicates that name the action."""
         return tuple(name for name, predicate in self.predicates.items() if predicate.is_action)
 
 
@@ -185,15 +176,14 @@ class ReadyRules:
         self.asked = sorted(rest, key=lambda each: each[1].price)
         """Predicates that are evaluated on demand, cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether a rule depends on a turn without a call, known only at the turn's end."""
+        """Whether a rule depends on a turn having no call, which is known only at the end of the turn."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
-        """Predicates for a circuit of all rules."""
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """Rules that depend on the number of calls in a turn."""
         self.bits: dict[tuple[Any, ...], int] = {}
-        """Cached results of `told` by kind of call or message."""
+        """Cached results of `told`, by kind of call or message."""
         self.weighings: dict[Hashable, Assessment] = {}
         """Cached assessments of a call, by rule states and predicate values."""
         self._all, self._eps = rules.every, rules.eps
@@ -205,8 +195,6 @@ class ReadyRules:
 
 
 class Breaks(Struct, frozen=True):
-    """How a rule can be broken."""
-
     tools: frozenset[str]
     """The tools whose calls can break the rule for good."""
     is_breakable: bool
@@ -241,8 +229,6 @@ def where_broken(
 
 
 class RulesReader:
-    """Reads `rules.yaml` and collects every error."""
-
     def __init__(
         self, source: Located | None, schema: Schema, policies: Mapping[str, Policy], learned: Located | None = None
     ) -> None:
@@ -274,7 +260,6 @@ class RulesReader:
         return self._weighted(Rules(predicates, demands, knowledge, float(file.eps), limits))
 
     def _weighted(self, found: Rules) -> Rules:
-        """Return the rules with learned weights."""
         weights = self._learned.weights
         for name in weights.keys() - {rule.name for rule in found.rules}:
             place = self._learned_source.place("weights", name)
@@ -286,13 +271,13 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # `eps` is lower because of labels for other rules, which says nothing about this rule.
+                # `eps` is lower because of labels for other rules. This says nothing about this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
-        """Read a rule. A rule about consent is hard, so that no weight replaces the user's agreement."""
+        """Read a rule. A rule about consent is hard, so that no weight replaces the user's consent."""
         name = str(body.id)
         policy = name if body.policy is None else str(body.policy)
         if not name or not body.formula:

@@ -39,7 +39,7 @@ _LONGEST = 200
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that matches several sentences. All of these sentences count as cited."""
+    """A quote that matches several sentences. All of them count as cited."""
 
     policy: str
     quote: str
@@ -49,20 +49,18 @@ class Ambiguous(Struct, frozen=True):
 
     @property
     def places(self) -> str:
-        """Return the places that fit on one line."""
+        """As many places as fit on one line."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more
 
     @property
     def example(self) -> str:
-        """Return the quote with a location, so that it means only the first place."""
+        """The quote with a location, so that it refers only to the first place."""
         return f"[{self.documents[0]}:{self.lines[0]}] {self.quote}"
 
 
 class Cited(Struct, frozen=True):
-    """The sentences of one span."""
-
     citations: tuple[Citation, ...]
     ambiguous: Ambiguous | None = None
     lost: StatementError | None = None
@@ -70,7 +68,7 @@ class Cited(Struct, frozen=True):
 
 
 class Citing:
-    """Finds the sentences of policies' spans in a document. The document may be unavailable."""
+    """Finds the sentences that policies cite in a document. The document may be unavailable."""
 
     def __init__(self, document: Document | None, title: str) -> None:
         self._document = document
@@ -107,8 +105,8 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with a digest. Among several sentences, prefer the one on the span's line, then the
-        closest under its heading.
+        """Return the sentence with a digest. If several have it, prefer the one on the span's line, then the closest
+        under its heading.
         """
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
@@ -130,7 +128,7 @@ class Citing:
 
 
 def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
-    """Yield whole sentences with places. Repeated sentences are cited once."""
+    """Yield whole sentences with their places. Repeated sentences are cited once."""
     stands: dict[str, list[Stand]] = {}
     wholes: dict[str, str] = {}
     told: set[tuple[int, ...]] = set()
@@ -142,7 +140,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
         told.add(sentences)
         text = whole = document.whole(start, end)
         if held and start >= held[0].start + number_of(document.text, held[0].start):
-            # Keep a clause number only if the quote has it.
+            # Keep a clause number only if the quote contains it.
             text = text[number_of(text) :]
         where = (document.file_at(start).name, document.heading_at(start), document.line_of(start))
         wholes.setdefault(text, whole)
@@ -153,7 +151,6 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
 
 
 def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
-    """Merge citations of the same sentence."""
     found: dict[str | int, Citation] = {}
     for number, each in enumerate(citations):
         known = found.get(each.text or number)
@@ -168,7 +165,7 @@ def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
 
 
 def _quote(span: WrittenSpan, document: Document) -> Quote:
-    """Return a quote with its location, from brackets before the words or from separate keys."""
+    """Return a quote with its location, taken from brackets before the words or from separate keys."""
     quote = read_quote(str(span.quote), document)
     if not (span.document or span.heading or span.line):
         return quote
@@ -208,7 +205,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with the index of its entry. A text is a quote; `at` names several sentences by
+    """Yield each cited sentence with the index of its entry. A string is a quote; `at` names several sentences by
     `line:sentence`.
     """
     for index, span in enumerate(given):
@@ -225,7 +222,7 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """Return a sentence of an unavailable document with its stated place and words."""
+    """Return a sentence of an unavailable document, with the place and words that the pack states."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     words = quote.words if quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
@@ -233,7 +230,7 @@ def _outside(span: WrittenSpan, title: str) -> Citation:
 
 _GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")
 _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
-"""Characters that would merge with a value, as in "{amount}.50". Scripts without spaces are exempt."""
+"""Matches characters that would merge with a value, as in "{amount}.50". Scripts without spaces are exempt."""
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
@@ -261,7 +258,7 @@ def _read_tool(
     said_by: dict[str, str],
     section: str,
 ) -> Tool:
-    """Return a tool, or an action as a tool. `said_by` has the sentences of other tools."""
+    """Return a tool, or an action in the form of a tool. `said_by` contains the sentences of other tools."""
     effect: Any = record.effect
     if effect not in get_args(Effect):
         place = source.place(section, name, "effect")
@@ -314,7 +311,7 @@ def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: li
 def _faults_of_facts(
     show: Mapping[str, WrittenCardFact], parameters: Mapping[str, Any], tool: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the errors in facts on cards, each with the fact's name."""
+    """Yield the errors in facts on cards, each with the name of the fact."""
     labels = {label_of(key, schema).lower() for key, schema in parameters.items()}
     for name, fact in show.items():
         if name in parameters:
@@ -332,14 +329,13 @@ def _faults_of_facts(
 def faults_of_sentence(
     put_as: str, parameters: Mapping[str, Any], show: Mapping[str, Any], tool: str, other: str
 ) -> Iterator[str]:
-    """Yield the errors in a tool's `put_as` sentences."""
     parts = SLOT.split(put_as)
     words, slots = parts[::2], parts[1::2]
     if not put_as:
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` and `{other}` have the same words in `put_as`, so a yes would be ambiguous"
-    # A tool without declared parameters accepts any.
+    # A tool that declares no parameters accepts any.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
@@ -460,7 +456,6 @@ class PolicyReader:
         return Policy(name, kind, *said, merged(citations), severity, unenforced, stale)
 
     def _bound(self, given: list[Scalar | WrittenTools] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
-        """Return the tools that a policy binds, by name or by effect and parameters."""
         if isinstance(given, WrittenTools):
             return self._matching(given, name, index)
         self._must_be_tools(tuple(str(each) for each in given if not isinstance(each, WrittenTools)), name, index)
@@ -470,7 +465,6 @@ class PolicyReader:
         return tuple(dict.fromkeys(tool for tools in bound for tool in tools))
 
     def _matching(self, given: WrittenTools, name: str, index: int) -> tuple[str, ...]:
-        """Return the tools with the effect and parameters that a policy names."""
         taken, left = _names(given.with_), _names(given.except_)
         if given.effect is not None and given.effect not in get_args(Effect):
             self._fault(f"the effect must be read, write or none, not `{given.effect}`", index, "tools")
@@ -504,10 +498,11 @@ _SIMPLE = {"string", "integer", "number", "boolean"}
 
 
 def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
-    """Return `put_as` for a write: a sentence with every required argument, and one with the optional ones too.
+    """Return `put_as` for a write: a sentence with every required argument, and one that also has the optional ones.
 
-    `given` are the tool's parameters in tools.yaml. The result is empty if a required argument, such as an object, does
-    not fit in a sentence. The user then gets a card. Sentences in `taken` are left out, and new ones are added there.
+    `given` contains the tool's parameters in tools.yaml. The result is empty if a required argument, such as an object,
+    does not fit in a sentence. The user then gets a card. Sentences in `taken` are left out, and new ones are added to
+    it.
     """
     parameters, required = read_parameters(given)
     matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]
@@ -537,7 +532,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def _is_simple(schema: Any) -> bool:
-    """Whether a sentence can contain the values: texts, numbers, booleans, and lists of these."""
+    """Whether a sentence can contain the values: text, numbers, booleans, and lists of these."""
     declared = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if declared.get("type") == "array":
         return _is_simple(declared.get("items"))

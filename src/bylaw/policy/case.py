@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from bylaw.policy.yaml import Located, Read, Scalar, ShapeError, read_record
 
 Things = dict[str, dict[str, Any] | None]
-"""Records by entity name, such as `Order[O1]`; None if the entity does not exist."""
+"""Records by entity name, such as `Order[O1]`. None if the entity does not exist."""
 
 
 _OPPOSITES = {"permit": "deny", "deny": "permit", "kept": "broken", "broken": "kept"}
@@ -19,8 +19,6 @@ _SIDES: tuple[Side, ...] = ("user", "agent")
 
 
 class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
-    """One event of a case."""
-
     user: Scalar | None = None
     agent: Scalar | None = None
     call: Scalar | None = None
@@ -31,7 +29,7 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The differences between a case and the case above it."""
+    """How a case differs from the case above it."""
 
     note: Scalar = ""
     now: Scalar | None = None
@@ -40,9 +38,7 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     world: Things | None = None
     context: dict[str, Any] = {}
     events: list[WrittenEvent] | None = None
-    """Replaces the events of the base case."""
     done: list[Things] | None = None
-    """Replaces the earlier calls of the base case."""
     user: Scalar | UnsetType | None = UNSET
     """Replaces the user's last message. None removes it."""
     agent: Scalar | UnsetType | None = UNSET
@@ -59,30 +55,27 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     rule: Scalar | None = None
     now: Scalar | None = None
     call: Scalar | Things = {}
-    """A tool with its arguments, or only its name. The default is the first tool that the policy binds."""
+    """A tool with its arguments, or only its name. The default is the first tool that the policy applies to."""
     facts: Things = {}
     world: Things | None = None
     events: list[WrittenEvent] | None = None
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    """The expected outcome. The default is permit; for a rule, kept."""
+    """The expected outcome. The default is permit or, for a rule, kept."""
     but: Variation | list[Variation] = []
-    """Variations of this case."""
 
     @property
     def variations(self) -> list[Variation]:
-        """The variations under `but`."""
         return [self.but] if isinstance(self.but, Variation) else self.but
 
     @property
     def called(self) -> Things:
-        """The tool with its arguments; empty if the case names none."""
+        """The tool with its arguments. Empty if the case names none."""
         return self.call if isinstance(self.call, dict) else {str(self.call): {}}
 
     @property
     def wanted(self) -> str:
-        """The expected outcome in one word."""
         if self.want is None:
             return "permit" if self.rule is None else "kept"
         if not isinstance(self.want, dict):
@@ -112,7 +105,9 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _happened(self, change: Variation) -> list[WrittenEvent] | None:
-        """Return the events after a variation. It may replace a side's last message and, for a rule, the last call."""
+        """Return the events after a variation, which may replace the last message of either side and, for a rule, the
+        last call.
+        """
         events = self.events if change.events is None else change.events
         if events is None:
             return None
@@ -140,7 +135,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], value: str | None = None) -> int | None:
-    """Return the position of the last event of a kind, or of a tool's last call."""
+    """Return the position of the last event of a kind, or of the last call of a tool."""
     for at in range(len(events) - 1, -1, -1):
         found = getattr(events[at], kind)
         if found is not None and value in (None, str(found)):
@@ -149,7 +144,6 @@ def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], va
 
 
 def _over(things: Things, change: Things) -> Things:
-    """Return records with the parts that a variation replaces."""
     made = dict(things)
     for name, record in change.items():
         before = made.get(name)

@@ -56,7 +56,7 @@ def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
-    """Return descriptions and parameters by tool. Raises CatalogueError without tools."""
+    """Return descriptions and parameters by tool. Raises CatalogueError if there are no tools."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -85,7 +85,7 @@ def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
 
 
 def _schema(body: Any) -> dict[str, Any]:
-    """Return a tool's definition, given as definition or as bare schema."""
+    """Return the definition of a tool that is given as a definition or as a bare schema."""
     if not isinstance(body, dict):
         return {"parameters": body}
     record = cast(dict[str, Any], body)

@@ -1,4 +1,4 @@
-"""The policy document: its text, sentences and positions of quotes. It may have several files."""
+"""The policy document: its text, its sentences and the positions of quotes. It may consist of several files."""
 
 import hashlib
 import re
@@ -18,12 +18,12 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
 _QUOTED = re.compile(r'(?<![^\s(\[])"(?=\S)[^"]{0,500}"(?!\w)|\u201c[^\u201c\u201d]{0,500}\u201d')
-"""Quoted words. A sentence does not end inside them."""
+"""Matches quoted words. A sentence does not end inside them."""
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
 )
 _CLAUSE = re.compile(r"(?:§+\s*)?(?:\d+(?:\.\d+)+[.)]?|\d+[.)]|\((?:\d+|[a-z]{1,3})\)|[a-z]\))\s+", re.I)
-"""A clause number such as `4.3`, `(a)` or `2)`. It is not part of the clause's text."""
+"""Matches a clause number such as `4.3`, `(a)` or `2)`. It is not part of the clause's text."""
 
 
 class Sentence(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Sentence(Struct, frozen=True):
     line: int
     """The line on which the sentence starts, counted from 1."""
     index: int
-    """The sentence's number on its first line, counted from 1."""
+    """The number of the sentence on the line where it starts, counted from 1."""
     heading: str
     text: str
     """The text with single spaces."""
@@ -46,12 +46,11 @@ class Sentence(Struct, frozen=True):
 
     @property
     def bare(self) -> str:
-        """The text without clause number."""
         return self.text[number_of(self.text) :]
 
 
 def number_of(text: str, at: int = 0) -> int:
-    """Return the length of the clause number at a position, including the following space."""
+    """Return the length of the clause number at a position, including the space after it."""
     found = _CLAUSE.match(text, at)
     return found.end() - at if found else 0
 
@@ -77,7 +76,7 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield paragraphs, list items and table rows as ranges, with the heading above each."""
+    """Yield paragraphs, list items and table rows as ranges, each with the heading above it."""
     heading, begin, stop, offset, fenced = "", -1, -1, 0, False
     for line in text.splitlines(keepends=True):
         bare = line.strip()
@@ -128,16 +127,15 @@ __all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 LONGEST = 2_000_000
 """The maximum length of a document in characters, about a thousand pages."""
 _BETWEEN = "\n\n"
-"""Separates files in the whole text."""
 _RIVALS = 8
-"""How many sentences are compared with a quote letter by letter. They share the most words with it."""
+"""The number of sentences to compare with a quote letter by letter. These share the most words with it."""
 
 Range = tuple[int, int]
 """A range of characters in the whole text."""
 
 
 class File(Struct, frozen=True):
-    """A file of a document, with its start in the whole text."""
+    """A file of a document, and where it starts in the whole text."""
 
     name: str
     start: int
@@ -158,7 +156,7 @@ class Document:
 
     @classmethod
     def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
-        """Join several files, each a name and a text. A quote never spans two files."""
+        """Join several files, each given as a name and a text. A quote never spans two files."""
         made = cls(_BETWEEN.join(text for _, text in files), name=name)
         start, found = 0, list[File]()
         for each, text in files:
@@ -199,7 +197,7 @@ class Document:
 
     @cached_property
     def _by_text(self) -> dict[str, list[Range]]:
-        """The places of each sentence, by its words with and without clause number."""
+        """The places of each sentence, by its words with and without the clause number."""
         found: dict[str, list[Range]] = {}
         for each in self.sentences:
             number = number_of(self.text, each.start)
@@ -214,7 +212,7 @@ class Document:
 
     @cached_property
     def _headings(self) -> tuple[list[int], list[tuple[str, ...]]]:
-        """The start of each heading's section, and the headings' path from the top."""
+        """Where the section of each heading starts, and the path of headings above it."""
         starts, paths = list[int](), list[tuple[str, ...]]()
         for file in self.files:
             above: dict[int, str] = {}
@@ -245,7 +243,7 @@ class Document:
         return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
     def find(self, quote: str) -> Range | None:
-        """Return a quote's first place; None if it does not occur."""
+        """Return the first place of a quote, or None if it does not occur."""
         return next(iter(self.places(quote)), None)
 
     def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
@@ -258,7 +256,7 @@ class Document:
         return self.sentences[first : bisect_left(self._starts, end)]
 
     def nearest(self, words: str) -> Sentence | None:
-        """Return the sentence most similar to these words; None if no sentence shares a word."""
+        """Return the sentence most similar to these words, or None if no sentence shares a word with them."""
         from difflib import SequenceMatcher
 
         wanted = _words(words)
@@ -282,11 +280,10 @@ class Document:
         return self.text.count("\n", self.file_at(offset).start, offset) + 1
 
     def heading_at(self, offset: int) -> str:
-        """Return the heading above an offset."""
         return next(reversed(self.headings_at(offset)), "")
 
     def headings_at(self, offset: int) -> tuple[str, ...]:
-        """Return the headings above an offset, from the top."""
+        """Return the headings above an offset, starting at the top level."""
         starts, paths = self._headings
         return paths[bisect_right(starts, offset) - 1]
 
@@ -332,7 +329,7 @@ _LINE = re.compile(r"(.+?):(\d+)$")
 
 
 class Which(Struct, frozen=True):
-    """The location of a quote; empty for all occurrences."""
+    """The location of a quote. Empty for all occurrences."""
 
     document: str = ""
     headings: tuple[str, ...] = ()
@@ -345,7 +342,7 @@ class Which(Struct, frozen=True):
         if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
             return False
         above = iter([_plain(each) for each in document.headings_at(start)])
-        # The headings must occur in this order. Others may be in between.
+        # The headings must occur in this order. Other headings may be in between.
         return all(_plain(heading) in above for heading in self.headings)
 
     def __str__(self) -> str:
@@ -357,19 +354,19 @@ EVERYWHERE = Which()
 
 
 class Quote(Struct, frozen=True):
-    """A quote from the document, with its location."""
-
     words: str
     which: Which = EVERYWHERE
 
     def places(self, document: Document) -> tuple[Range, ...]:
-        """Return the places that the quote means; empty if the words do not occur there."""
+        """Return the places that the quote refers to. Empty if the words do not occur there."""
         found = document.places(self.words)
         return found if self.which == EVERYWHERE else tuple(each for each in found if self.which.holds(each, document))
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a written quote. If the document contains the text with its bracket, the bracket is part of the quote."""
+    """Parse a written quote. If the document contains the text together with its bracket, the bracket is part of the
+    quote.
+    """
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
         return Quote(written)
@@ -384,7 +381,7 @@ def read_quote(written: str, document: Document | None = None) -> Quote:
 
 
 def places_of(written: str, document: Document) -> tuple[Range, ...]:
-    """Return the places that a written quote means. All coverage is computed with this function."""
+    """Return the places that a written quote refers to. All coverage is computed with this function."""
     return read_quote(written, document).places(document)
 
 
@@ -395,12 +392,12 @@ def _is_file(name: str, document: Document | None) -> bool:
 
 
 def is_named(file: str, name: str) -> bool:
-    """Whether a name refers to a file: its name or the end of its path."""
+    """Whether a name refers to a file, either as its name or as the end of its path."""
     return file == name or file.endswith(f"/{name}")
 
 
 def _plain(heading: str) -> str:
-    """Return a heading without differences in spacing, case, numbering and punctuation."""
+    """Normalise the spacing, case, numbering and punctuation of a heading."""
     words = " ".join(heading.replace("*", "").replace("`", "").split()).casefold().rstrip(":.")
     return re.sub(r"^(?:§\s*)?\d+(?:\.\d+)*[.)]?\s+(?=\S)", "", words)
 
@@ -430,7 +427,7 @@ class DocumentError(Exception):
 
 
 def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
-    """Return a file by name, or a folder's text files in order; empty without files."""
+    """Return a file by name, or the text files of a folder in order. Empty if there are none."""
     path = root / name
     try:
         if path.is_dir() and not path.samefile(root):
@@ -515,19 +512,19 @@ _HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.
 
 
 class Clock(Struct, frozen=True):
-    """A document's current time, with the sentence that states it."""
+    """The current time of a document, and the sentence that states it."""
 
     now: str
     sentence: str
 
     @property
     def by_day(self) -> str:
-        """The time. If the document names only a day, this is a time in working hours on that day."""
+        """The time. If the document names only a date, this is a time in working hours on that date."""
         return self.now.replace("T00:00:00", "T10:00:00")
 
 
 def stated_clock(document: Document) -> Clock | None:
-    """Return the current time in a document, or the start of the day if it names only a day."""
+    """Return the current time in a document, or the start of the day if it names only a date."""
     for sentence in document.sentences:
         said = _SAYS_NOW.search(sentence.text) or _ONLY_AS_OF.search(sentence.text)
         time = _time_in(said["when"]) if said else None
@@ -537,7 +534,6 @@ def stated_clock(document: Document) -> Clock | None:
 
 
 def _time_in(text: str) -> datetime | None:
-    """Return the time at the beginning of a text."""
     numbers: tuple[int, int, int] | None = None
     end = 0
     if match := _ISO.match(text):

@@ -16,11 +16,11 @@ from bylaw.policy.tool import Postures
 from bylaw.policy.yaml import Located, Read, Scalar, YamlError, read_record, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
-"""The environment variable with further folders from which packs may read, separated as in PATH."""
+"""The environment variable that lists further folders from which packs may read, separated as in PATH."""
 READY = Path(__file__).parent.parent / "packs"
-"""The folder of built-in packs. Any pack may read these."""
+"""The folder of built-in packs. Any pack may read them."""
 LARGEST = 16_000_000
-"""The maximum size of a pack's file in bytes."""
+"""The maximum size of a file in a pack, in bytes."""
 _HINT = f"if its folder is yours, allow it with `{OUTSIDE}=FOLDER`; otherwise, copy the file into the pack"
 
 
@@ -42,7 +42,7 @@ class Reach:
         if found is None:
             return False
         if not self._is_wide and not self._has(found):
-            # Other folders are examined only if the pack refers outside its own.
+            # Other folders are examined only if the pack refers to files outside its own.
             allowed = [Path(each) for each in os.environ.get(OUTSIDE, "").split(os.pathsep) if each]
             self._folders += [_resolved(each) for each in (_home(self._root), READY, *allowed)]
             self._is_wide = True
@@ -55,7 +55,7 @@ class Reach:
         """Read a file. Raises `OutsideError` if this is forbidden, `OSError` if it fails."""
         if not self.holds(path):
             raise OutsideError("is outside the pack's folder", place=file, hint=_HINT)
-        # Do not follow a link that was created since, and do not block on a pipe.
+        # Do not follow a link that was created in the meantime, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -71,7 +71,7 @@ def outside(path: str, *, place: str) -> OutsideError:
 
 
 def _home(root: Path) -> Path:
-    """Return a pack's folder. For a variant, return the folder of the pack that selects it."""
+    """Return the folder of a pack. For a variant, return the folder of the pack that selects it."""
     if root.resolve().is_relative_to(READY.resolve()):
         return READY
     parent = root.absolute().parent
@@ -105,8 +105,6 @@ _SHARED = {"tools": "tools", "entities": "observations"}
 
 
 class ManifestError(BylawError):
-    """`pack.yaml` is missing or invalid."""
-
     code = "BY405"
 
 
@@ -115,8 +113,6 @@ class NothingEnforces(ManifestError):
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
-    """A document that is kept elsewhere."""
-
     title: Scalar = "policy"
     sha256: str = ""
 
@@ -125,15 +121,13 @@ Criterion = Literal["strict", "determined"]
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """A variant of the pack, with the condition for selecting it."""
+    """A variant of the pack, and the condition that selects it."""
 
     name: Scalar = ""
     when: dict[str, Any] = {}
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of pack.yaml."""
-
     format: Scalar | None = None
     name: Scalar = ""
     version: Scalar = "0"
@@ -141,19 +135,19 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     description: Scalar = ""
     now: Scalar | None = None
     timezone: Scalar = ""
-    """An IANA time zone; UTC by default."""
+    """An IANA time zone. The default is UTC."""
     base: Scalar = ""
     world: Scalar = ""
     criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
-    """A file, a folder of files, several of either, or a document elsewhere."""
+    """A file, a folder of files, several of either, or a document that is kept elsewhere."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: Postures = Postures()
 
 
 class PackFolder(Struct):
-    """A pack's files, base first. Only the manifest is interpreted."""
+    """The files of a pack, base first. Only the manifest is interpreted."""
 
     root: Path
     manifest: Manifest
@@ -167,7 +161,7 @@ class PackFolder(Struct):
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """Return the policy document: `given`, or the one in the manifest. None if it is kept elsewhere."""
+        """Return the policy document: `given`, or the one named in the manifest. None if it is kept elsewhere."""
         if given is not None:
             try:
                 return read_given(given)
@@ -193,7 +187,7 @@ class PackFolder(Struct):
 
 
 def named_documents(manifest: Manifest) -> list[str]:
-    """Return the files and folders that a manifest names as document."""
+    """Return the files and folders that a manifest names as its document."""
     named = manifest.document
     if isinstance(named, list):
         return [str(each) for each in named]
@@ -212,7 +206,6 @@ def find_folder(name: str) -> Path:
 
 
 def _no_pack(path: Path) -> UsageError:
-    """Return an error that says why a path is not a pack and what to give."""
     known = ", ".join(ready_packs())
     if _is_file(path):
         folder = path.parent if (path.parent / "pack.yaml").is_file() else None
@@ -233,7 +226,6 @@ def _no_pack(path: Path) -> UsageError:
 
 
 def ready_packs() -> list[str]:
-    """Return the names of the built-in packs."""
     return sorted(found.parent.name.replace("_", "-") for found in READY.glob("*/pack.yaml"))
 
 
@@ -293,7 +285,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
 
 
 def read_variants(root: Path) -> list[Path]:
-    """Return the folders of a pack's variants from its manifest; empty for other packs."""
+    """Return the folders of a pack's variants, as listed in its manifest. Empty for other packs."""
     return [root / str(each.name) for each in _manifest(_Files(root, []), root).record.variants]
 
 
@@ -316,7 +308,7 @@ def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]
 
 
 def _matching(layer: Path, pattern: str) -> list[Path]:
-    """Return the regular files that match a pattern. Reading a folder would fail and reading a pipe would block."""
+    """Return the regular files that match a pattern. Reading a folder would fail, and reading a pipe would block."""
     return sorted(path for path in layer.glob(pattern) if _is_file(path))
 
 
@@ -343,12 +335,11 @@ def _folder(path: Path) -> Path | None:
 
 
 def _ready_folder(name: str) -> Path | None:
-    """Return the folder of a built-in pack."""
     return READY / name.replace("-", "_") if name in ready_packs() else None
 
 
 def _name(path: Path, root: Path) -> str:
-    """Return the name for messages: relative to the pack or, for a base file, with the base's folder."""
+    """Return the name to use in messages: relative to the pack or, for a base file, with the base's folder."""
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return (
@@ -368,7 +359,7 @@ class _Files:
         self._read: dict[Path, bytes | None] = {}
 
     def bytes(self, path: Path) -> bytes:
-        """Return a file's content; empty if it cannot be read. This is reported once."""
+        """Return the content of a file. Empty if it cannot be read, which is reported once."""
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: str = "") -> Located | None:
@@ -386,7 +377,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """Return a file's text; empty if it is not text. This is reported once."""
+        """Return the text of a file. Empty if it is not text, which is reported once."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
@@ -394,7 +385,7 @@ class _Files:
         return ""
 
     def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
-        """Return a file's content; None if it cannot be read. This is reported once."""
+        """Return the content of a file. None if it cannot be read, which is reported once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)

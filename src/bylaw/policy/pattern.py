@@ -15,7 +15,7 @@ import re2  # pyright: ignore[reportMissingTypeStubs]
 from bylaw.errors import BylawError
 
 LONGEST = 100_000
-"""The maximum length of a searched text."""
+"""The maximum length of a searched text, in characters."""
 _RE2: Any = re2
 
 
@@ -37,7 +37,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A pattern with its exclusion."""
+    """A pattern, and the pattern that excludes matches."""
 
     __slots__ = ("_but_not", "_pattern")
 
@@ -49,7 +49,7 @@ class Pattern:
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
-        """Whether the pattern occurs. Fast, because it works on bytes."""
+        """Whether the pattern occurs. Fast because it works on bytes."""
         given = _bytes(text)
         if self._pattern.search(given) is None:
             return False
@@ -64,7 +64,7 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def _bytes(text: str) -> bytes:
-    """Encode a text for searching. Cached, because several patterns search it.
+    """Encode a text for searching. Cached because several patterns search it.
 
     A lone surrogate, which logs may contain, becomes a question mark.
     """
@@ -77,7 +77,7 @@ def is_cut(text: str) -> bool:
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether any of the patterns occurs in a text."""
+    """Return a function that reports whether any of the patterns occurs in a text."""
     # A flag or a named group could change other parts of the combined pattern.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
@@ -119,7 +119,7 @@ _CURES = (
     (re.compile(r"\\[1-9]|\(\?P="), "back references are not supported; write out the repeated text"),
     (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`"),
 )
-"""Python features that RE2 lacks, with alternatives."""
+"""Python features that RE2 does not have, with alternatives."""
 
 _PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-fA-F]{4}|\\.|\{,(?=\d+\})|\$", re.DOTALL)
 _IN_CLASS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
@@ -127,7 +127,9 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """Return the pattern in RE2 syntax, with letters of all alphabets, and `$` also before a final line break."""
+    """Return the pattern in RE2 syntax, with letters of all alphabets, and with `$` also matching before a final line
+    break.
+    """
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 
     def translate(part: re.Match[str]) -> str:

@@ -26,8 +26,6 @@ Severity = Literal["high", "medium", "low"]
 
 
 class Stand(Struct, frozen=True):
-    """Another place of a cited sentence."""
-
     document: str
     heading: str
     line: int
@@ -39,7 +37,7 @@ class Stand(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """Cited whole sentences, with their place. `text` is None without the document."""
+    """Whole sentences that a policy cites, and their place. `text` is None without the document."""
 
     document: str
     heading: str
@@ -51,11 +49,10 @@ class Citation(Struct, frozen=True):
     again: tuple[Stand, ...] = ()
     """Other places of the same sentences that the policy also covers."""
     whole: str | None = None
-    """The sentences with clause numbers; None without the document."""
+    """The sentences with clause numbers. None without the document."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The ranges of the document that the citation covers."""
         own = ((self.start, self.end),) if self.start >= 0 else ()
         return (*own, *((each.start, each.end) for each in self.again))
 
@@ -64,7 +61,7 @@ class Citation(Struct, frozen=True):
 
 
 def told_place(document: str, line: int, heading: str) -> str:
-    """Return the known part of a place such as `policy.md:12 (Returns)`."""
+    """Return what is known of a place, such as `policy.md:12 (Returns)`."""
     where = f"{document}:{line}" if line else document
     return f"{where} ({heading})" if heading else where
 
@@ -77,8 +74,6 @@ class Unenforced(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """One policy of a pack."""
-
     id: str
     kind: PolicyKind
     definition: str
@@ -93,7 +88,7 @@ class Policy(Struct, frozen=True):
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
-    """Tools that a policy binds, by effect and parameters."""
+    """The tools that a policy applies to, by effect and parameters."""
 
     effect: Scalar | None = None
     with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
@@ -101,8 +96,8 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A citation in policies.yaml: words, or location and digest. `at` lists several locations; a heading alone covers
-    its section.
+    """A citation in policies.yaml: words, or a location and a digest. `at` lists several locations; a heading alone
+    covers its section.
     """
 
     quote: Scalar | None = None
@@ -115,20 +110,15 @@ class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_section(self) -> bool:
-        """Whether the citation covers every sentence under its heading."""
         return bool(self.heading) and self.quote is None and self.line is None and self.digest is None and not self.at
 
 
 class WrittenUnenforced(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who accepts that a policy is not enforced, and why."""
-
     accepted_by: Scalar = ""
     reason: Scalar = ""
 
 
 class WrittenPolicy(Struct, frozen=True, forbid_unknown_fields=True):
-    """A policy in policies.yaml."""
-
     id: Scalar = ""
     kind: Scalar = "guard"
     definition: Scalar = ""
@@ -141,8 +131,6 @@ class WrittenPolicy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PoliciesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of policies.yaml."""
-
     policies: list[WrittenPolicy] = []
 
 
@@ -212,7 +200,7 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """Yield the functions with an annotated `call`, which states the tools that they check.
+    """Yield the functions that annotate `call`. The annotation states the tools that they check.
 
     Syntax errors are reported where guards are parsed.
     """
@@ -250,7 +238,7 @@ def _name(node: ast.expr | None) -> str:
 
 
 def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """Yield each line of the docstring, which is a quote, with its line number in the file."""
+    """Yield each line of the docstring with its line number in the file. Each line is a quote."""
     text = ast.get_docstring(node, clean=False) or ""
     for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
         if quote := line.strip():

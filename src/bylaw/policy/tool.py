@@ -52,8 +52,6 @@ class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool in tools.yaml."""
-
     effect: Scalar = ""
     description: Scalar = ""
     refused: Scalar = ""
@@ -77,7 +75,6 @@ class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
 
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
-    """The exact name."""
     named: Scalar = ""
     """A pattern that occurs in the name."""
 
@@ -91,12 +88,12 @@ class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
     name: Scalar = ""
     named: Scalar = ""
     url: Scalar = ""
-    """A pattern for a link's target."""
+    """A pattern for the target of a link."""
     within: WrittenElement | None = None
 
 
 class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to parse an argument and the conditions on its content, under `reads` of tools.yaml."""
+    """How to parse an argument and what its content must meet, under `reads` of tools.yaml."""
 
     argument: Scalar = ""
     as_: Scalar = field(name="as", default="")
@@ -105,16 +102,16 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     tables: list[Scalar] = []
     """Patterns for the tables that the statement writes or, if it writes none, for the tables that it reads.
 
-    Each table must match one pattern.
+    Each table must match one of them.
     """
     columns: list[Scalar] = []
     """Patterns for the names that a statement may have after an alias. In PostgreSQL, other names may be functions."""
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
-    """Patterns. One of them must match the whole command, and every word must be known before the command runs."""
+    """Patterns, one of which must match the whole command. Every word must be known before the command runs."""
     operands: list[Scalar] = []
-    """Patterns. Each must match some operand of the command."""
+    """Patterns. Each must match at least one operand of the command."""
     options: list[Scalar] = []
     """Option names. The command must have, or may have, one of these options."""
     without_options: list[Scalar] = []
@@ -154,7 +151,6 @@ class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
     on: WrittenTarget | None = None
     reads: WrittenReads | None = None
     where: dict[str, Scalar] = {}
-    """Patterns by argument."""
     fallback: bool = False
     """Whether the action applies only if no other action matches."""
     effect: Scalar = ""
@@ -177,7 +173,7 @@ _DESCRIPTIONS: tuple[Scalar, ...] = ("element", "startElement", "endElement")
 
 
 class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
-    """How browser pages enter a conversation, under `pages` of tools.yaml."""
+    """How browser pages are reported in a conversation, under `pages` of tools.yaml."""
 
     tools: list[Scalar] = field(default_factory=lambda: ["browser_*"])
     """Tools that show or change the page. `*` stands for any text."""
@@ -192,18 +188,16 @@ class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
     description: list[Scalar] = field(default_factory=lambda: list(_DESCRIPTIONS))
     """Arguments in which the agent describes the element. They are never used or shown."""
     content: list[WrittenElement] = []
-    """Parts of a page that may have any author."""
+    """Parts of a page that anyone may have written."""
     looks: list[Scalar] = []
     """Patterns for whole addresses that only show something when a browser opens them."""
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of tools.yaml."""
-
     tools: dict[str, WrittenTool | None] = {}
     actions: dict[str, WrittenAction | None] = {}
     otherwise: dict[str, Scalar] = {}
-    """For a tool with actions: the answer to a call without a declared action."""
+    """For a tool with actions: the answer to a call that performs no declared action."""
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
     ordinary: list[Scalar] = []
@@ -219,8 +213,6 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tool(Struct, frozen=True):
-    """A tool of the catalogue."""
-
     name: str
     effect: Effect
     description: str = ""
@@ -228,7 +220,7 @@ class Tool(Struct, frozen=True):
     """JSON schemas by argument name."""
     required: tuple[str, ...] = ()
     changes: tuple[Scalar | WrittenChange, ...] | None = None
-    """Facts that a write makes stale; None if the pack does not declare them."""
+    """Facts that a write makes stale. None if the pack does not declare them."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
     """A pattern for text results of calls that were not accepted."""
@@ -237,25 +229,25 @@ class Tool(Struct, frozen=True):
     others: Any = False
     """Additional arguments: none, any (`true`), or arguments that match a schema, as in `additionalProperties`."""
     surely_refused: str = ""
-    """A pattern for errors of calls that certainly changed nothing. After other errors, this is unknown."""
+    """A pattern for errors of calls that certainly changed nothing. Other errors leave this unknown."""
     trust: Mapping[str, Trust] = {}
-    """For each result field, whether the system vouches for it (`record`) or anyone may have written it (`content`).
-    `*` covers all other fields; the default is `content`.
+    """Whether the system vouches for each result field (`record`), or anyone may have written it (`content`). `*`
+    covers all other fields; the default is `content`.
     """
     texts: frozenset[str] = frozenset()
-    """Arguments declared as any text."""
+    """Arguments that are declared as any text."""
     names: frozenset[str] = frozenset()
     """All property names in the arguments' schemas. Any other key of a record is a value."""
     mask: frozenset[str] = frozenset()
-    """Result fields that are hidden from the agent at any depth. Guards and the log have them."""
+    """Result fields that are hidden from the agent at any depth. Guards and the log see them."""
     mark: bool = False
     """Whether text by other authors is marked before the agent sees the result."""
     title: str = ""
-    """The name for users; by default the name in words."""
+    """The name shown to users. The default is the tool's name in words."""
     put_as: tuple[str, ...] = ()
     """Sentences in which agents ask the user, with `{argument}` for each value."""
     show: Mapping[str, WrittenCardFact] = {}
-    """Further facts shown to the user, by their names in `put_as`."""
+    """Additional facts shown to the user, by their names in `put_as`."""
     of: tuple[str, ...] = ()
     """For an action: the tools that may perform it. Empty for a tool."""
     is_unsaid: bool = False
@@ -270,27 +262,27 @@ class Tool(Struct, frozen=True):
     def trusts(self, field: str) -> bool:
         """Whether the system vouches for a result field or, without a name, for a result without fields.
 
-        If any field is `content`, a text without fields counts as `content`, because its parts cannot be told apart.
+        If any field is `content`, a text without fields counts as `content`, because its parts cannot be distinguished.
         """
         if not field and "content" in self.trust.values():
             return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
-        """Whether the system vouches for a field inside these other fields."""
+        """Whether the system vouches for a field that is nested in these other fields."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def undeclared(self, arguments: Mapping[str, Any]) -> str:
-        """Return the first undeclared argument; empty if there is none or the tool declares no parameters."""
+        """Return the first undeclared argument. Empty if there is none or the tool declares no parameters."""
         if not self.parameters or self.others is not False:
             return ""
         return next((name for name in arguments if name not in self.parameters), "")
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments as guards read them, with a `Misfit` for each that does not fit.
+        """Return the arguments as guards read them, with a `Misfit` for each one that does not fit.
 
-        If a tool declares `gold`, its treatment of `Gold` is unknown, so a guard must not treat that as another word. A
-        text such as `"7"` counts as a number if a number is declared, because tools accept it.
+        If a tool declares `gold`, its treatment of `Gold` is unknown, so a guard must not treat that as another word.
+        Text such as `"7"` counts as a number if a number is declared, because tools accept it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
@@ -313,7 +305,6 @@ _SHAPES: dict[str, tuple[type, ...]] = {
 
 
 def _names(schema: Any) -> Iterator[str]:
-    """Yield the property names in a schema at any depth."""
     if isinstance(schema, dict):
         declared = cast(dict[str, Any], schema)
         if isinstance(declared.get("properties"), dict):
@@ -351,7 +342,9 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """Return why an argument does not fit. Numbers and their texts are interchangeable, because tools accept both."""
+    """Return why an argument does not fit. Numbers and their text forms are interchangeable, because tools
+    accept both.
+    """
     if not isinstance(schema, dict):
         return ""
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
@@ -375,7 +368,7 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
-    """Return the fault in a write's arguments before it runs; empty if the tool declares no parameters.
+    """Return what is wrong with a write's arguments before it runs. Empty if the tool declares no parameters.
 
     A log shows what the tool did with a call. Before a call runs, this is unknown, so this check is stricter than
     `fitted`.
@@ -410,7 +403,7 @@ _CHOICES = frozenset(("anyOf", "oneOf", "enum"))
 
 
 def _unlike(schema: Any, value: Any, place: str) -> str:
-    """Return how and where a value differs from its declaration, also inside lists and objects.
+    """Return how and where a value differs from its declaration, including inside lists and objects.
 
     The tool itself checks other constraints of the schema.
     """
@@ -473,7 +466,6 @@ def _named(listed: set[str]) -> str:
 
 
 def _unlike_scalar(declared: set[str], value: Any) -> str:
-    """Return how a value differs from the declared number, text or boolean."""
     if not declared:
         return ""
     if not declared & {"string", "integer", "number"}:
@@ -496,7 +488,7 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
 
 
 def _number(value: Any) -> Decimal | None:
-    """Return a number from a number or its text, which tools also accept."""
+    """Return a number from a number or its text form, which tools also accept."""
     try:
         read = Decimal(str(value).strip())
     except InvalidOperation:
@@ -538,7 +530,7 @@ class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
     lifetime: Seconds = 86_400.0
     """After this many seconds, an unused approval expires."""
     default: Literal["reject", "ask"] = "reject"
-    """What happens if no reviewer answers in time: reject the same call, or ask again."""
+    """What happens to a call if no reviewer answered in time: it is rejected, or a reviewer is asked again."""
     stands_in: tuple[str, ...] = ()
     """Policies for which a reviewer may answer instead of the user, if the host does not report user messages."""
 
@@ -554,22 +546,26 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     """The answer to a read that could not be judged. With `allow`, the read runs and the decision says why."""
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
-    """How to treat a user's delegation to a text: ask the user, or check calls against that text."""
+    """How to treat a text whose instructions the user tells the agent to follow: ask the user, or check calls against
+    the text.
+    """
     handover: bool = False
     """Whether another principal may continue a conversation. Look-ups stay; messages, consent and approvals do not
     count. By default, another principal gets a new conversation.
     """
     unguarded: Unguarded | None = None
-    """The answer to a write that no policy binds. By default ask under `enforce`, otherwise allow."""
+    """The answer to a write to which no policy applies. The default is to ask under `enforce` and otherwise to
+    allow.
+    """
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
-    """The answer for individual tools."""
+    """The same answer for individual tools."""
     resolve: Resolve = "agent"
-    """Who makes a missing look-up: the agent, or the shield through the host's tools. Under `live` the shield uses the
-    result; under `show` the agent sees the result and repeats the call.
+    """Who makes a missing look-up: the agent, or the shield through the host's tools. With `live`, the shield uses the
+    result. With `show`, the agent sees the result and repeats the call.
     """
 
     def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
-        """Return the answer to a write that no policy binds.
+        """Return the answer to a write to which no policy applies.
 
         If `called` names a tool, `tool` is an action that calls of that tool perform.
         """

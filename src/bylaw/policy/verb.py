@@ -39,12 +39,11 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_NONE, "none"),
 }
 _NOUNS = frozenset(("status", "info", "details", "track", "quote"))
-"""Reading verbs that may be nouns at the start of a name, as in `status_update`."""
+"""Verbs of reading that may be nouns at the start of a name, as in `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def words_of(name: str) -> list[str]:
-    """Return the lower-case words of an identifier."""
     return [*_words_of(name[:200])]
 
 
@@ -61,7 +60,7 @@ def hands_over(tool: str) -> bool:
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the tool's name begins with a verb of reading, thinking or transfer and has no verb of writing."""
+    """Whether the tool's name begins with a verb of reading, thinking or transfer and contains no verb of writing."""
     words = words_of(tool)
     if hands_over(tool):
         return True

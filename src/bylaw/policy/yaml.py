@@ -1,8 +1,8 @@
-"""Reads YAML with the line of every value, and decodes it to records; every value that does not fit is reported.
+"""Reads YAML with the line of every value and decodes it to records. Every value that does not fit is reported.
 
 Only `true` and `false` are booleans, so `yes` is a word. Dates stay text, as do numbers that would change, such as
 `007` and numbers of twenty digits. Duplicate keys, anchors and aliases are errors. Faulty values are left out, so that
-all errors are reported together. Later readers can rely on shapes and only check meaning.
+all errors are reported together. Later readers can rely on the structure and only check the meaning.
 """
 
 import re
@@ -35,7 +35,7 @@ class YamlError(BylawError):
 
 
 class Located:
-    """A YAML file's data with the place of each value."""
+    """The data of a YAML file, with the place of each value."""
 
     def __init__(self, file: str, data: Any, places: dict[YamlPath, str]) -> None:
         self.file = file
@@ -43,7 +43,7 @@ class Located:
         self._places = places
 
     def place(self, *path: str | int) -> str:
-        """Return `file:line` of the value at `path` or of its nearest parent."""
+        """Return `file:line` of the value at `path`, or of its nearest parent."""
         at: YamlPath = path
         while at and at not in self._places:
             at = at[:-1]
@@ -53,7 +53,6 @@ class Located:
         return Located(self.file, data, self._places)
 
     def with_places(self, places: dict[YamlPath, str]) -> "Located":
-        """Return the file with changed locations for some values."""
         return Located(self.file, self.data, {**self._places, **places})
 
     def shared_out(self, section: str) -> "Located":
@@ -74,7 +73,7 @@ class Located:
         return Located(self.file, {**self.data, section: made}, places)
 
     def under(self, name: str) -> "Located":
-        """Return a file that is a list as a file with the list under a name."""
+        """If the file is a list, return it with the list under this name."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
 
     def at(self, path: YamlPath) -> Any:
@@ -84,7 +83,7 @@ class Located:
         return value
 
     def without(self, path: YamlPath, names: Sequence[str | int]) -> "Located":
-        """Return the file without these keys of the mapping, or without this item of the list, at `path`."""
+        """Return the file without these keys of the mapping at `path`, or without this item of the list."""
         left: Any = self.at(path).copy()
         for name in names:
             del left[name]
@@ -130,14 +129,12 @@ class Located:
 
 
 def _completed(record: Any, below: Any) -> Any:
-    """Return a record, completed with keys of the base file's record."""
     if isinstance(record, dict) and isinstance(below, dict):
         return {**cast(dict[str, Any], below), **cast(dict[str, Any], record)}
     return cast(Any, record)
 
 
 def replaced(data: Any, path: YamlPath, value: Any) -> Any:
-    """Return the data with another value at `path`."""
     if not path:
         return value
     copy = data.copy()
@@ -170,7 +167,7 @@ def read_yaml(text: str, *, file: str) -> Located:
 
 
 def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
-    """Explain a fault on a line, and how to fix it, to an occasional YAML author."""
+    """Explain a fault on a line, and how to fix it, to someone who seldom writes YAML."""
     text = lines[line - 1] if line <= len(lines) else ""
     if "\t" in text[: len(text) - len(text.lstrip())]:
         return "not YAML: the line is indented with a tab", "indent with spaces"
@@ -206,7 +203,7 @@ class _Builder:
         self.places: dict[YamlPath, str] = {}
 
     def document(self) -> Any:
-        """Return the file's only document; None for an empty file."""
+        """Return the file's only document, or None for an empty file."""
         data: Any = None
         count = 0
         for event in self._events:
@@ -273,14 +270,13 @@ _KINDS = {
     "object": "a mapping",
 }
 MOST = 100
-"""The maximum number of errors reported per file."""
 _PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(.*)`, got `(\w+)`")
 _INVALID = "Invalid enum value"
 
 
 class ShapeError(BylawError):
-    """A value in a pack's file has the wrong shape."""
+    """A value in a pack's file has the wrong structure."""
 
     code = "BY408"
 
@@ -307,7 +303,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
 
 
 def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
-    """Return an error's location with names, and the message; no message for an empty value."""
+    """Return the location and names of an error, and the errors to report. There are none for an empty value."""
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
     if message.startswith(_INVALID):
@@ -341,7 +337,6 @@ def _unknown(source: Located, kind: type[Any], at: YamlPath) -> list[str]:
 
 
 def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
-    """Return the mapping at a location; empty if there is none."""
     try:
         here: Any = source.at(at)
     except (KeyError, IndexError, TypeError):
@@ -374,7 +369,7 @@ def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> 
 
 
 def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    """Return the names allowed at a location; empty if all names are allowed."""
+    """Return the names that are allowed at a location. Empty if all names are allowed."""
     return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
 
 
