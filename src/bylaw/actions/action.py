@@ -123,5 +123,7 @@ class Actions(Struct, frozen=True):
     pages: PageTerms
     unread: Mapping[str, frozenset[str]]
     """The harmless arguments, by tool."""
+    secrets: Mapping[str, frozenset[str]]
+    """The arguments in which a value that may be a secret leaves the call unresolved, by tool."""
     plain: Mapping[str, Tool]
     """The tools without the changes that their actions declare."""

@@ -112,8 +112,10 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
     by_tool |= {tool: [] for tool in file.otherwise if tool in tools and tool not in by_tool}
     otherwise = reader.otherwise(file.otherwise, by_tool)
     plain = {name: replace(tools[name], effect="read") for name in by_tool if name in tools}
-    pages, unread = reader.pages(file.pages), reader.unread(file.unread)
-    found = Actions({name: tuple(each) for name, each in by_tool.items()}, otherwise, pages, unread, plain)
+    unread, secrets = reader.arguments("unread", file.unread), reader.arguments("secrets", file.secrets)
+    pages = reader.pages(file.pages)
+    frozen = {name: tuple(each) for name, each in by_tool.items()}
+    found = Actions(frozen, otherwise, pages, unread, secrets, plain)
     return found, reader.faults
 
 
@@ -292,13 +294,11 @@ class _Reader:
                 found[tool] = cast(Otherwise, answer)
         return found
 
-    def unread(self, given: Mapping[str, list[Scalar]]) -> dict[str, frozenset[str]]:
-        """The harmless arguments, by tool."""
+    def arguments(self, key: str, given: Mapping[str, list[Scalar]]) -> dict[str, frozenset[str]]:
+        """Return the arguments that a key of the file lists, by tool."""
         for tool in given:
             if tool not in self._tools:
-                self._fault(
-                    f"`{tool}` is not a tool", "unread", tool, hint=meant(tool, self._tools), lacks=f"tool {tool}"
-                )
+                self._fault(f"`{tool}` is not a tool", key, tool, hint=meant(tool, self._tools), lacks=f"tool {tool}")
         return {tool: frozenset(map(str, arguments)) for tool, arguments in given.items()}
 
     def pages(self, body: WrittenPages | None) -> PageTerms:

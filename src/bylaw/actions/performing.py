@@ -208,6 +208,7 @@ class _Resolving:
         self._pages = all.pages
         self._unread = all.unread.get(call.tool, frozenset[str]())
         self._tool = all.plain.get(call.tool)
+        self._with_secrets = all.secrets.get(call.tool, frozenset[str]())
         self._is_moved = is_moved
         """Whether the shell may have left its first folder."""
         self._page: Any = None
@@ -218,6 +219,7 @@ class _Resolving:
         """Return the performed actions as calls, with what each leaves out. Raises NotTaken or Unreadable if
         unknown.
         """
+        self._check_secrets()
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
         if any(each.effect != "write" for each in whole) and not self._may_look():
@@ -260,6 +262,17 @@ class _Resolving:
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
+    def _check_secrets(self) -> None:
+        """Check that no argument under `secrets` has a value that may be a password, key or token."""
+        from bylaw.reading.secret import secrets_in, secrets_in_command
+
+        shells = {each.reads.argument for each in self._actions if each.reads is not None and each.kind == "shell"}
+        for name in sorted(self._with_secrets):
+            for text in _texts(self._call.arguments.get(name)):
+                found = secrets_in_command(text, _commands(text)) if name in shells else secrets_in(text)
+                if found:
+                    raise NotTaken(f"`{found[0][:6]}...` in `{name}` may be a password, key or token")
+
     def _may_look(self) -> bool:
         """Whether a call that could press or choose something certainly does neither, whatever its action is named."""
         given = self._call.arguments
@@ -284,7 +297,7 @@ class _Resolving:
         """Check the other arguments. An argument that no reader parses may change the meaning of the rest, as a
         command's folder does.
         """
-        known = {name for each in self._actions for name in each.where} | self._unread
+        known = {name for each in self._actions for name in each.where} | self._unread | self._with_secrets
         known |= {each.reads.argument for each in self._actions if each.reads is not None}
         known |= {take.field for each in fitted for take in each.takes if take.source == "argument"}
         if any(each.kind == "page" for each in self._actions):
@@ -412,6 +425,17 @@ _TOLD_BY = {"element": ("element", "name"), "filled in": ("page", "fields"), "ad
 
 def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:
     return {f"argument {name}": value for name, value in given.items() if name not in told and value is not None}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, in lists and records too."""
+    waiting = [value]
+    while waiting:
+        here: Any = waiting.pop()
+        if isinstance(here, str):
+            yield here
+        elif isinstance(here, dict | list):
+            waiting += cast("dict[str, Any]", here).values() if isinstance(here, dict) else cast("list[Any]", here)
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:

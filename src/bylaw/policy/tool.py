@@ -200,6 +200,8 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """For a tool with actions: the answer to a call that performs no declared action."""
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
+    secrets: dict[str, list[Scalar]] = {}
+    """By tool, the arguments in which a value that may be a password, key or token leaves the call unresolved."""
     ordinary: list[Scalar] = []
     """Patterns for the names of files with ordinary contents, such as `*.py`."""
     runs: list[Scalar] = []

@@ -1,10 +1,3 @@
-def untold(call: tell_secret | write_secret | change_files | change_files_otherwise | run_listed | run_otherwise | git | git_otherwise | use_network | write_path | edit_path, facts):
-    """No key or token in a common form is written in a command or in a file that is written whole, and no `password=...` in a command."""
-    if call.tool in {"tell_secret", "write_secret"}:
-        return deny("it holds a password, key or token")
-    return permit()
-
-
 def secret_variables(call: use_secret_variable | look | look_at_others | leave_by_command, facts):
     """Variables that hold secrets are not printed or passed on."""
     if call.tool == "use_secret_variable":
