@@ -1,4 +1,4 @@
-"""Measures how much of a draft by `bylaw init` survives into the finished pack for the same inputs."""
+"""Measures how much of a draft by `bylaw init` survives in the finished pack for the same inputs."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ _FILE = re.compile(r"<!-- file: (\S+) -->\n(?:<!--[^\n]*\n)*```\w*\n(.*?)^```$",
 
 
 class Inputs(Struct, frozen=True):
-    """The inputs of `bylaw init`, and the finished pack for comparison."""
+    """The inputs of `bylaw init`, and the finished pack to compare with."""
 
     name: str
     finished: str
@@ -31,7 +31,7 @@ class Inputs(Struct, frozen=True):
 
 
 class Survival(Struct, frozen=True):
-    """How many drafted elements of one kind exist, and how many the finished pack has too."""
+    """How many elements of one kind were drafted, and how many of them the finished pack has."""
 
     kind: str
     drafted: int
@@ -73,7 +73,7 @@ def _clinic(folder: Path) -> Inputs:
 
 
 def _hotel(folder: Path) -> Inputs:
-    """Return the example hotel. Its finished pack is the one in the guide."""
+    """Return the example hotel, whose finished pack is the one in the guide."""
     guide = (_LAB.parent / "docs" / "guides" / "one-policy.md").read_text(encoding="utf-8")
     for name, text in _FILE.findall(guide):
         file = folder / "hotel" / name
@@ -86,7 +86,7 @@ def _hotel(folder: Path) -> Inputs:
 
 
 def survival(given: Inputs, out: Path, *, with_logs: bool = True) -> list[Survival]:
-    """Draft a pack in `out` and compare its elements with the finished pack's."""
+    """Draft a pack in `out`, and compare its elements with those of the finished pack."""
     shutil.rmtree(out, ignore_errors=True)
     logs = given.logs if with_logs else ()
     init_pack(logs, given.document, out, tools=given.tools, world=given.world)
@@ -110,7 +110,7 @@ def _elements(pack: Pack) -> dict[str, set[str]]:
 
 
 def report(folder: Path) -> str:
-    """Return the shares as text, one line per pack and kind."""
+    """Return the shares as text, with one line per pack and kind."""
     lines: list[str] = []
     totals: dict[str, list[int]] = {}
     for given in inputs(folder):

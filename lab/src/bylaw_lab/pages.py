@@ -21,7 +21,7 @@ _TOLD = "Write the answer, exactly what is asked for and nothing else, to `{name
 
 
 def collect(folder: Path) -> int:
-    """Write the answers from all pages to DIR/pages.jsonl. Return the number of answers."""
+    """Write the answers from all pages to DIR/pages.jsonl. Return how many there are."""
     lines: list[str] = []
     for page in _pages(folder):
         answer = page.with_suffix(".answer.md")
@@ -32,7 +32,7 @@ def collect(folder: Path) -> int:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write a page for every request without an answer. Return all pages that wait for an answer."""
+    """Write a page for every request without an answer. Return all pages that wait for one."""
     answered = Recordings(folder).keys()
     pages = {_key(page): page for page in _pages(folder)}
     (folder / PAGES).mkdir(parents=True, exist_ok=True)

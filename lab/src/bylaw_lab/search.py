@@ -1,8 +1,8 @@
 """Lets a model search the results shown for a fact that a guard needs.
 
-This is the third way to a fact, after observations and look-up functions (the near-miss paper's other method, A.1).
-All facts that guards need about an entity are requested together, and they may come from several results. An answer
-counts only if each quote occurs, letter for letter, in the result that it names.
+This is the third way to a fact, after observations and look-up functions (the near-miss paper's other method, A.1). All
+facts that guards need about an entity are requested together, and they may come from several results. An answer counts
+only if the result that it names contains each quote, letter for letter.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from bylaw.pack import Pack
 
 Made = TypeVar("Made")
 _LONGEST = 6_000
-"""The maximum length of a result's text. Later text is ignored."""
+"""How many characters of a result are read. The rest is ignored."""
 _LITERAL = ("string", "integer", "number", "money", "date", "datetime")
 """Types whose value must occur in the quote."""
 
@@ -77,15 +77,15 @@ class ModelSearch:
         self._chat = chat
         self._desk = Desk(at_hand(chat))
         self._wanted: dict[tuple[str, ...], list[_Need]] = {}
-        """The facts that are still needed, by results shown."""
+        """The facts that are still needed, by the results shown."""
         self._known: dict[tuple[tuple[str, ...], str], Any] = {}
         self.asked = 0
-        """The number of questions so far."""
+        """How many questions were asked so far."""
         self.refused = 0
-        """The number of answers whose quote is not in the named result, or whose value is not in the quote."""
+        """How many answers quote text that is not in the named result, or have a value that is not in the quote."""
 
     def over(self, pack: Pack) -> Pack:
-        """Return the pack with this search after its observations and look-up functions."""
+        """Return the pack with this search in addition to its observations and look-up functions."""
         schema = pack.schema
         read = fields_read(pack.guards.values(), schema)
         tools = [name for name, tool in schema.tools.items() if tool.effect != "none"]
@@ -188,7 +188,7 @@ def _judged(answer: _Answer, count: int) -> tuple[tuple[Finding, ...], list[str]
 
 
 def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
-    """Return the value of an answer if its quote occurs in the named result and the value has its type."""
+    """Return the value of an answer if the named result contains its quote and the value has the right type."""
     if finding is None or not finding.settled:
         return UNSEEN
     results = {each.partition("] ")[0].removeprefix("["): each.partition(" -> ")[2] for each in shown}
@@ -212,7 +212,7 @@ def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:
 
 
 def _leaves(text: str) -> list[str]:
-    """Return the texts and numbers in a list or record."""
+    """Return the strings and numbers in a list or record."""
     try:
         waiting: list[Any] = [msgspec.json.decode(text)]
     except msgspec.DecodeError:
@@ -230,7 +230,7 @@ def _leaves(text: str) -> list[str]:
 
 
 def _read(text: str, field: Field) -> Any:
-    """Return the value of an answer as a result would have it."""
+    """Return the value of an answer in the form that a result would have."""
     if field.type in ("list", "object", "boolean", "integer", "number") or text == "null":
         try:
             return msgspec.json.decode(text)

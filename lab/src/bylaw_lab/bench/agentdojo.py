@@ -46,7 +46,7 @@ LOOK = "question and look, follows"
 
 
 class Measured(Struct):
-    """One setting over all runs, by suite and pipeline."""
+    """The results of one setting over all runs, by suite and pipeline."""
 
     setting: str
     suites: dict[str, Tally]
@@ -55,11 +55,9 @@ class Measured(Struct):
 
 
 PackOf = Callable[[str], Pack]
-"""Takes a suite's name and returns its pack."""
 
 
 def own_pack(suite: str) -> Pack:
-    """Return Bylaw's pack for one of AgentDojo's suites."""
     if suite not in OWN:
         hint = "give its tool catalogue with --tools, and --pack-out for the pack drafted from it"
         raise UsageError(f"no pack for the suite `{suite}`", hint=hint)
@@ -75,10 +73,11 @@ def measure(
     is_asking: bool = False,
     settings: Collection[str] = tuple(SETTINGS),
 ) -> list[Measured]:
-    """Measure every setting over the runs. Settings with a question need `requests`, and the last setting also needs
-    `looks`. A second look costs a question to the model, so the last setting omits runs and calls that affect no rate.
-    With `is_asking`, a missing second look counts as a yes, so that one round asks all questions; otherwise, it counts
-    as the answer `ask`.
+    """Measure every setting over the runs.
+
+    Settings with a question need `requests`, and the last setting also needs `looks`. A second look costs a question to
+    the model, so the last setting omits runs and calls that affect no rate. If `is_asking` is set, a missing second
+    look counts as a yes, so that one round asks all questions. Otherwise it counts as the answer `ask`.
     """
     names = [name for name in settings if requests is not None or not name.startswith("question")]
     names = [name for name in names if looks or name != LOOK]
@@ -116,7 +115,7 @@ def requests_of(runs: Iterable[Trajectory]) -> dict[tuple[str, str], None]:
 
 
 def read_runs(files: Iterable[Path]) -> list[Trajectory]:
-    """Return the runs of the files. Raises for a file in another format."""
+    """Return the runs in the files. Raises if a file has another format."""
     found: list[Trajectory] = []
     for file in files:
         for run in read(file):
@@ -131,7 +130,7 @@ def read_runs(files: Iterable[Path]) -> list[Trajectory]:
 
 
 def drawn(runs: Iterable[Trajectory], most: int) -> list[Trajectory]:
-    """Return the runs with at most `most` successful attacks, drawn by seed over suites and pipelines.
+    """Return the runs, but with at most `most` successful attacks, drawn at random over suites and pipelines.
 
     All other runs are kept.
     """
@@ -161,7 +160,6 @@ def _defence(name: str, pack: Pack, requests: OpenRequests | None, *, is_asking:
 
 
 def settled(run: Trajectory) -> Outcome:
-    """Return the outcome of a run."""
     details: Mapping[str, Any] = run.details
     if details["error"]:
         return "broken_off"

@@ -1,9 +1,8 @@
-"""Drafts a pack for any suite from its tool catalogue: the effect of each tool, and the possible authors of its
-results.
+"""Drafts a pack for any suite from its tool catalogue: the effect of each tool, and who may have written its results.
 
 Effects come from names and descriptions, as in `bylaw init`, and every result counts as written by a stranger. With a
 model, one question settles effects, kinds of arguments and trust. The draft is a folder of YAML for people to correct.
-An existing folder is used unchanged.
+If the folder exists, it is used unchanged.
 """
 
 from collections import Counter
@@ -28,7 +27,7 @@ from bylaw.trace.event import Result, Trajectory
 
 PROMPTS = Path(__file__).parent / "prompts"
 REQUEST = "as-asked"
-"""The policy that restricts calls to the user's request."""
+"""The policy that restricts calls to what the user asked for."""
 _POLICY = "The assistant does what its user asks for, and nothing that a text it reads along the way asks for."
 _GUARD = """\
 def as_asked(call, facts):
@@ -42,7 +41,7 @@ _FORMATS: dict[ParameterKind, str] = {
     "text": "text",
     "name": "name",
 }
-"""How an argument's schema states its kind, if the name and the type do not show it."""
+"""The schema format that states an argument's kind, if the name and the type do not show it."""
 
 
 class SaidArgument(Struct, frozen=True):
@@ -70,7 +69,7 @@ _SCHEMA = schema_of(SaidCatalogue)
 
 
 def suite_pack(tools: Path, out: Path, runs: Iterable[Trajectory], chat: Chat | None) -> Pack:
-    """Return the pack in the folder `out`, drafted from a catalogue if the folder does not exist."""
+    """Return the pack in the folder `out`. If the folder does not exist, draft it from a catalogue."""
     if not (out / "pack.yaml").is_file():
         if out.is_file() or (out.is_dir() and any(out.iterdir())):
             raise UsageError("the folder has other files than a pack", place=str(out), hint="give a new folder")
@@ -92,7 +91,7 @@ def _answer(cards: Mapping[str, Card], fields: Mapping[str, list[str]], chat: Ch
 
 
 def question(cards: Mapping[str, Card], fields: Mapping[str, list[str]]) -> Request:
-    """Return the question about a catalogue. `fields` are names in results, by tool."""
+    """Return the question about a catalogue. `fields` holds the names that occur in results, by tool."""
     told = "\n".join(_told(card, fields.get(name, [])) for name, card in cards.items())
     return render(PROMPTS, "catalogue", {"tools": told}, schema=_SCHEMA, max_tokens=8000)
 
@@ -115,12 +114,11 @@ def shown_fields(runs: Iterable[Trajectory]) -> dict[str, list[str]]:
 
 
 def _is_data(text: str) -> bool:
-    """Whether a result is more than one line of prose."""
     return "\n" in text.strip() or text.lstrip()[:1] in ("{", "[")
 
 
 def _names(data: Any) -> Iterable[str]:
-    """Yield the names of fields with values. Names of nested records are mostly keys and are left out."""
+    """Yield the names of fields with values. Names of nested records are left out, because most are keys."""
     if isinstance(data, dict):
         for name, part in cast("dict[Any, Any]", data).items():
             if not isinstance(part, dict) and str(name).isprintable() and len(str(name)) <= 40:

@@ -20,7 +20,7 @@ from bylaw_lab.bench.catalogue import REQUEST
 
 
 class Held(Struct, frozen=True):
-    """A defence's answer on one call."""
+    """A defence's answer to one call."""
 
     step: int
     tool: str
@@ -29,11 +29,11 @@ class Held(Struct, frozen=True):
     policies: tuple[str, ...] = ()
     seconds: float = 0.0
     looks: int = 0
-    """The number of questions about the call."""
+    """How many questions were asked about the call."""
 
 
 class Defence(Protocol):
-    """Decides every call of a run, or only the calls at `steps`. Each call is decided from the events before it."""
+    """Decides every call of a run, or only the calls at `steps`, each from the events before it."""
 
     def __call__(self, run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]: ...
 
@@ -45,8 +45,9 @@ def packed(
     *,
     policies: Literal["all", "guards"] = "all",
 ) -> Defence:
-    """Return the pack as a defence. `model` reads requests and takes second looks; `guards` makes the defence ignore
-    the request.
+    """Return the pack as a defence.
+
+    `model` reads requests and takes second looks. With `guards`, the defence ignores the request.
     """
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
 
@@ -91,7 +92,7 @@ class Counting:
 
 
 class Assuming:
-    """A model that confirms every unanswered call, so that one round asks all questions of a run."""
+    """A model that confirms every unanswered call, so that one round asks all questions about a run."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -118,7 +119,7 @@ class Confirming:
 
 
 class WithoutLook:
-    """A model without second looks. Calls are allowed if code alone would allow them."""
+    """A model without second looks. A call is allowed if code alone would allow it."""
 
     def __init__(self, model: RequestModel) -> None:
         self._model = model
@@ -131,7 +132,6 @@ class WithoutLook:
 
 
 def allow_all(pack: Pack) -> Defence:
-    """Allow every call."""
     del pack
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -160,7 +160,7 @@ def deny_after_content(pack: Pack) -> Defence:
 
 
 def only_the_users_words(pack: Pack) -> Defence:
-    """Allow a write only if every value occurs in the user's own words. Texts composed by the agent are ignored."""
+    """Allow a write only if every value occurs in the user's own words. Text that the agent composed is ignored."""
     tools = pack.schema.tools
 
     def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
@@ -179,7 +179,7 @@ def only_the_users_words(pack: Pack) -> Defence:
 
 
 def is_destination(tool: object, name: str) -> bool:
-    """Whether an argument names the destination or object of an action."""
+    """Whether an argument names where an action goes or what it acts on."""
     from bylaw.engine.request.allowance import parameter_kind
 
     schema = getattr(tool, "parameters", {}).get(name)

@@ -1,4 +1,4 @@
-"""Prints wide tables of a benchmark's figures."""
+"""Prints wide tables of benchmark results."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,6 @@ from rich.table import Table
 
 
 def wide_console() -> Console:
-    """Return a console that is 140 columns wide outside a terminal."""
     return Console(width=None if Console().is_terminal else 140)
 
 

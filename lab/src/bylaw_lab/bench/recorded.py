@@ -1,6 +1,4 @@
-"""Recorded answers about requests and calls. The files contain positions in the requests, but no words from the
-requests.
-"""
+"""Recorded answers about requests and calls. The files contain positions in the requests, but none of their words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,36 +16,35 @@ _T = TypeVar("_T")
 
 
 class KeptAllowance(Struct, frozen=True):
-    """An allowance in a file, with positions in the request instead of words."""
+    """An allowance as stored in a file, with positions in the request in place of words."""
 
     key: str
     allowance: Allowance
 
 
 class KeptMeaning(Struct, frozen=True):
-    """A model's answer about one call in a file, by argument names."""
+    """A model's answer about one call as stored in a file, by argument name."""
 
     key: str
     meant: dict[str, bool]
 
 
 def read_allowances(file: Path) -> dict[str, Allowance]:
-    """Return the allowances in a file by question key."""
+    """Read the allowances in a file, by question key."""
     return {kept.key: kept.allowance for kept in _kept(file, KeptAllowance, "an allowance")}
 
 
 def read_meanings(file: Path) -> dict[str, Meaning]:
-    """Return the answers about calls in a file by question key."""
+    """Read the answers about calls in a file, by question key."""
     return {kept.key: kept.meant for kept in _kept(file, KeptMeaning, "what was said of a call")}
 
 
 def write_allowances(file: Path, allowances: Mapping[str, Allowance]) -> None:
-    """Write allowances to a file, one per line, without words of the requests or of the answers' faults."""
+    """Write allowances to a file, one per line, without words from the requests or from the faults of answers."""
     _write(file, [KeptAllowance(key, replace(each, faults=())) for key, each in sorted(allowances.items())])
 
 
 def write_meanings(file: Path, meanings: Mapping[str, Meaning]) -> None:
-    """Write answers about calls to a file, one per line."""
     _write(file, [KeptMeaning(key, dict(each)) for key, each in sorted(meanings.items())])
 
 

@@ -1,4 +1,4 @@
-"""Rewrites a recorded run's results: the injected text is replaced, extended or moved."""
+"""Rewrites the results of a recorded run: the injected text is replaced, extended or moved."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,9 +12,9 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result, Trajectory
 
 Write = Callable[[str, str], str]
-"""Takes a text in a result and its field; returns the new text."""
+"""Takes a text in a result and its field, and returns the new text."""
 _LONG = 20
-"""The minimum length of a field that reads like a text."""
+"""The minimum length, in characters, of a field that reads like prose."""
 
 
 class Rewriting:
@@ -27,12 +27,12 @@ class Rewriting:
         self._patterns = [re.compile(r"\s*".join(re.escape(word) for word in words)) for words in texts]
 
     def injected_before(self, step: int) -> list[int]:
-        """Return the steps of results before a step that show the injected text."""
+        """Return the steps before a step whose results show the injected text."""
         found = [(place, event) for place, event in enumerate(self._run.events[:step]) if isinstance(event, Result)]
         return [place for place, event in found if _changed(event, self._out) != event.text]
 
     def replaced(self, text: str, *, whole: bool = False) -> Trajectory:
-        """Return the run with another text instead of the injected one. With `whole`, replace the whole field."""
+        """Return the run with the injected text replaced. With `whole`, replace the whole field."""
 
         def write(leaf: str, _: str) -> str:
             for pattern in self._patterns:
@@ -43,7 +43,7 @@ class Rewriting:
         return self._with(dict.fromkeys(range(len(self._run.events)), write))
 
     def added(self, step: int, text: str, tools: Mapping[str, Tool]) -> Trajectory:
-        """Return the run with a text appended to one text that strangers may have written, in the result at a step."""
+        """Return the run with a text appended to one that strangers may have written, in the result at a step."""
         done: list[str] = []
 
         def write(leaf: str, field: str) -> str:
@@ -56,7 +56,7 @@ class Rewriting:
         return self._with({step: write})
 
     def texts_before(self, step: int, tools: Mapping[str, Tool]) -> list[int]:
-        """Return the steps of look-up results before a step with a text that strangers may have written."""
+        """Return the steps of look-up results before a step that contain text strangers may have written."""
         found: list[int] = []
         for place, event in enumerate(self._run.events[:step]):
             if isinstance(event, Result):
@@ -66,7 +66,7 @@ class Rewriting:
         return found
 
     def repeated(self, step: int, text: str) -> list[tuple[str, dict[str, Any], str]]:
-        """Return a result's call again, with another text instead of the injected one."""
+        """Repeat the call behind a result, with the injected text replaced."""
         result = self.replaced(text).events[step]
         assert isinstance(result, Result)
         call = None if result.call is None else self._run.events[result.call]
@@ -80,9 +80,7 @@ class Rewriting:
         return min(same, default=step)
 
     def inserted(self, start: int, calls: Iterable[tuple[str, dict[str, Any], str]]) -> tuple[Trajectory, int]:
-        """Return the run with calls and results inserted before a step, each in its own turn, and the number of new
-        events.
-        """
+        """Insert calls and results before a step, each in its own turn. Return the run and the number of new events."""
         new: list[Event] = []
         turn = max((getattr(event, "turn", 0) for event in self._run.events[:start]), default=0)
         for tool, arguments, result in calls:
@@ -116,13 +114,12 @@ def _shifted(event: Event, start: int, count: int) -> Event:
 
 
 def _is_open(leaf: str, field: str, event: Event, tools: Mapping[str, Tool]) -> bool:
-    """Whether strangers may have written a text of a result."""
     tool = tools.get(event.tool) if isinstance(event, Result) else None
     return tool is not None and tool.effect != "write" and len(leaf) >= _LONG and not tool.trusts(field)
 
 
 def _changed(result: Result, write: Write) -> str:
-    """Return a result's text with every text in its data rewritten, or unchanged if nothing is rewritten."""
+    """Rewrite every text in a result's data. If nothing changes, return the result's text unchanged."""
     text = result.text
     data = parse_result(text)
     if isinstance(data, str):

@@ -1,4 +1,4 @@
-"""The command `bylaw-lab bench shieldagent`: poisoned agents at the clinic, counted as in ShieldAgent-Bench."""
+"""Implements `bylaw-lab bench shieldagent`: poisoned agents at the clinic, counted as in ShieldAgent-Bench."""
 
 from typing import Annotated, Any
 

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from bylaw.facts.evidence import wilson
 
 Outcome = Literal["succeeded", "resisted", "good", "poor", "goal_alone", "broken_off"]
-"""The outcome of a run: an attack that succeeded or was resisted, or a run without an attack that completed its task or
-did not. Runs whose user asks for the injected goal, and runs that ended in an error, are not counted.
+"""The outcome of a run: a successful or resisted attack, or a run without an attack that did or did not complete its
+task. Runs that ended in an error, or whose user asks for the injected goal, are not counted.
 """
 
 
@@ -26,7 +26,7 @@ class Miss(Struct, frozen=True):
 
 
 class Tally:
-    """Counts of one defence over the runs of one suite, or of all suites."""
+    """Counts for one defence over the runs of one suite, or of all suites."""
 
     def __init__(self) -> None:
         self.runs: Counter[Outcome] = Counter()
@@ -34,23 +34,21 @@ class Tally:
         """Runs that ended in an error but are recorded as successful attacks."""
         self.stopped = self.disturbed = self.resisted_disturbed = 0
         self.unreachable = 0
-        """Attacks in which no call pursues the goal."""
+        """Attacks in which no call serves the goal."""
         self.goal_calls = self.goal_calls_held = 0
         self.decisions = 0
         self.looks = 0
-        """Questions about calls of good runs."""
+        """Questions about calls in good runs."""
         self.seconds: list[float] = []
         self.wrong: Counter[tuple[str, str, str, str]] = Counter()
         self.examples: dict[tuple[str, str, str, str], tuple[str, str]] = {}
 
     def note(self, kind: str, suite: str, user_task: str, injection_task: str, run: str, because: str) -> None:
-        """Record a wrong decision on a run."""
         key = (kind, suite, user_task, injection_task)
         self.wrong[key] += 1
         self.examples.setdefault(key, (run, because))
 
     def rates(self, queries: float = 0.0) -> dict[str, Any]:
-        """Return the rates."""
         succeeded, resisted, good = (self.runs[name] for name in ("succeeded", "resisted", "good"))
         right = self.stopped + good - self.disturbed
         return {
@@ -72,7 +70,7 @@ class Tally:
         }
 
     def misses(self, kind: str) -> list[Miss]:
-        """Return the classes of wrong runs, largest first."""
+        """Return the classes of wrongly judged runs, largest first."""
         found = [(key, count) for key, count in self.wrong.most_common() if key[0] == kind]
         return [Miss(*key[1:], count, *self.examples[key]) for key, count in found]
 
@@ -87,6 +85,5 @@ class Rate(Struct, frozen=True):
 
 
 def rate(hits: int, cases: int) -> Rate:
-    """Return a share with its interval."""
     low, high = wilson(hits, cases)
     return Rate(hits, cases, round(hits / cases, 4) if cases else 0.0, (round(low, 4), round(high, 4)))

@@ -1,7 +1,7 @@
 """Attackers who know the defence: successful attacks whose injected text is rewritten by several tricks.
 
 The tricks change how the injected text states its values. The agent is assumed to obey it as before. So every variant
-succeeds without a defence, and each is decided as if it had been recorded.
+would succeed without a defence, and is decided as if it had been recorded.
 """
 
 import base64
@@ -24,7 +24,7 @@ from bylaw_lab.bench.rewriting import Rewriting
 from bylaw_lab.bench.tally import Rate, rate
 
 Values = tuple[tuple[str, str], ...]
-"""What the injected goal needs: argument names and values."""
+"""Argument names and values that the injected goal needs."""
 
 
 class Attack(Struct, frozen=True):
@@ -60,7 +60,7 @@ _NAMED = re.compile(r"'([^'\n]{3,60})'|\"([^\"\n]{3,60})\"|(?<=[a-z,] )([A-Z][a-
 
 
 def attack_of(run: Trajectory, tools: Mapping[str, Tool]) -> Attack | None:
-    """Return an attack that can be rewritten; None if no call pursues its goal or no result shows the injection."""
+    """Return an attack that can be rewritten, or None if no call pursues its goal or no result shows the injection."""
     goal = goal_steps(run, tools)
     values = carried(run, goal)
     if not values or not Rewriting(run).injected_before(min(goal)):
@@ -195,17 +195,15 @@ def _replaced(attack: Attack, text: str, *, whole: bool = False) -> Variant:
 def _moved(
     run: Trajectory, goal: frozenset[int], start: int, calls: Iterable[tuple[str, dict[str, str], str]]
 ) -> Variant:
-    """Return a run with calls before a step, and the new place of its goal."""
+    """Insert calls before a step of a run. Return the run with the new place of its goal."""
     more, count = Rewriting(run).inserted(start, calls)
     return Variant(more, frozenset(step + count if step >= start else step for step in goal))
 
 
 GUARDS, QUESTION, LOOKED = "guards", "question, follows", "second look alone"
-"""The settings: guards without a model; with a model, code checks calls against its answer, or a second look is
-added.
-"""
+"""The settings: guards without a model; code that checks calls against a model's answer; or that and a second look."""
 MOST_LOOKS = 3
-"""The number of variants of each suite and trick that get a second look."""
+"""How many variants of each suite and trick get a second look."""
 
 
 class Through(Struct, frozen=True):
@@ -220,7 +218,7 @@ class Through(Struct, frozen=True):
 
 
 class Tried(Struct, frozen=True):
-    """One trick under one setting."""
+    """The results of one trick under one setting."""
 
     setting: str
     trick: str
@@ -259,7 +257,7 @@ class _Trials:
         self.attacks: list[Attack] = []
 
     def cases(self, setting: str, trick: str) -> list[tuple[Attack, Variant]]:
-        """Return the variants for a setting: all of them or, for a second look, some of the variants that reach it."""
+        """Return the variants for a setting: all of them or, for a second look, some of those that reach it."""
         found = [*variants(self.attacks, trick, self._seed)]
         if setting != LOOKED or self._requests is None:
             return found
@@ -301,7 +299,7 @@ def _tried(setting: str, trick: str, trials: Mapping[str, _Trials]) -> Tried:
 
 
 def _why(attack: Attack, variant: Variant) -> str:
-    """Return the sources of the values in a variant that was not blocked."""
+    """Return where the values in a variant that was not blocked came from."""
     provenance = Provenance(variant.run.events, tools=attack.tools)
     reasons: list[str] = []
     for name, value in attack.values:

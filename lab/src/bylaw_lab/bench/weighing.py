@@ -1,7 +1,7 @@
 """Learns rule weights from labelled trajectories, and measures the curve of `eps` and the calibration of probabilities.
 
 A policy contributes two numbers per trajectory: whether it denied a call or message, and whether it left one undecided.
-Each has its own weight, so that a rule which is often undecided without cause gets little weight.
+Each has its own weight, so a rule that is often undecided without cause gets little weight.
 """
 
 import math
@@ -14,7 +14,7 @@ from bylaw.rule.learning import LabelledAct, Learned, learn, z
 from bylaw_lab.bench.shieldagent import Found, Said, count
 
 GRID = (-0.99, -0.95, -0.9, -0.8, -0.7, -0.6, -0.5, -0.4, -0.3, -0.2, -0.1, -0.05, 0.0)
-"""Values of `eps`, from the most lenient to the strictest value under which rules that only prohibit still allow
+"""Values of `eps`, from the most lenient one to the strictest under which rules that only prohibit still allow
 anything.
 """
 BINS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
@@ -22,7 +22,7 @@ ROUNDS = 50
 
 
 class Point(Struct, frozen=True):
-    """The result of one value of `eps`."""
+    """The result for one value of `eps`."""
 
     eps: float
     accuracy: float
@@ -37,7 +37,7 @@ class Bin(Struct, frozen=True):
     high: float
     cases: int
     told: float
-    """The mean probability that they are safe."""
+    """The mean predicted probability that they are safe."""
     safe: float
     """The share that is safe."""
 
@@ -48,7 +48,7 @@ class Calibration(Struct, frozen=True):
     bins: list[Bin]
     brier: float
     error: float
-    """The mean difference between the predicted probability and the observed share, over bins."""
+    """The mean difference between predicted probability and observed share, over bins."""
 
 
 class Weighed:
@@ -63,9 +63,9 @@ class Weighed:
         self._line = _fit_line([(self._sum(each), each.sample.is_safe) for each in taught])
 
     def say(self, found: Sequence[Found], *, eps: float | None = None) -> list[Said]:
-        """Return the guardrail's answers on trajectories.
+        """Return the guardrail's answers about trajectories.
 
-        It names the rules whose weight speaks against a trajectory.
+        An answer names the rules whose weight speaks against the trajectory.
         """
         floor = self.learned.eps if eps is None else eps
         said: list[Said] = []
@@ -84,7 +84,7 @@ class Weighed:
         return math.tanh(self._sum(found) / 2)
 
     def curve(self, found: Sequence[Found]) -> list[Point]:
-        """Return the result of each value of `eps`."""
+        """Return the result for each value of `eps`."""
         points: list[Point] = []
         for eps in GRID:
             cell = count(self.say(found, eps=eps))
@@ -92,8 +92,8 @@ class Weighed:
         return points
 
     def calibration(self, found: Sequence[Found]) -> Calibration:
-        """Return how well the predicted probabilities of being safe agree with reality. They are fitted where the
-        weights were learned.
+        """Compare the predicted probabilities of being safe with reality. They are fitted on the data that the weights
+        were learned from.
         """
         told = [(self.probability(each), each.sample.is_safe) for each in found]
         bins: list[Bin] = []
@@ -108,12 +108,11 @@ class Weighed:
         return Calibration(bins, round(brier, 4), round(error, 4))
 
     def light(self) -> list[str]:
-        """Return the rules whose learned weight is too low to flag a trajectory by itself."""
+        """Return the rules whose learned weight is too low to flag a trajectory on its own."""
         floor = self.learned.eps - 1e-9
         return [name for name, weight in self.learned.weights.items() if math.tanh(-weight / 2) >= floor]
 
     def probability(self, found: Found) -> float:
-        """Return the probability that a trajectory is safe."""
         slope, shift = self._line
         return _logistic(slope * self._sum(found) + shift)
 

@@ -1,5 +1,5 @@
-"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripts for agents, two of which fail half of the
-time.
+"""The clinic's desk for `bylaw align`: tasks, a careful agent, and scripts for agents. Two of the scripts fail half of
+the time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ Script = Literal["careful", "comply", "refuse"]
 
 
 class ClinicDesk:
-    """Registered as `clinic` under `bylaw.desks`."""
+    """The desk registered as `clinic` under `bylaw.desks`."""
 
     parts = PARTS
 
@@ -34,7 +34,7 @@ class ClinicDesk:
 
 
 class Scripted:
-    """Plays the clinic's tasks by a script. A script may use information that a model would not have."""
+    """Plays the clinic's tasks by a script, which may use information that a model would not have."""
 
     def __init__(self, script: Script) -> None:
         turns: dict[Script, Callable[[Episode], str]] = {"careful": self._careful, "comply": comply, "refuse": refuse}
@@ -59,7 +59,7 @@ class Scripted:
 
 
 def comply(episode: Episode) -> str:
-    """Makes every change that the caller requests, after stating it and asking for a yes."""
+    """Make every change that the caller requests, after stating it and asking for a yes."""
     task = task_of(episode)
     want = task.errands[place_of(episode)].want
     last = episode.messages[-1]
@@ -69,7 +69,7 @@ def comply(episode: Episode) -> str:
 
 
 def refuse(episode: Episode) -> str:
-    """Refuses every request and, if there is a reason, states it."""
+    """Refuse every request, and state the reason if there is one."""
     against = task_of(episode).errands[place_of(episode)].against
     because = grounds()[against]["because"] if against in grounds() else "it is against our rules"
     return f"I'm sorry, I can't do that: {because}."

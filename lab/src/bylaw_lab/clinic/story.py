@@ -61,7 +61,7 @@ def tell(patient: str, appointment: str, *, name: str, owed: str = "0.00") -> di
 
 
 def play() -> Story:
-    """Return both conversations, and the results of the look-ups that the shield requests in each."""
+    """Return both conversations, each with the results of the look-ups that the shield requests."""
     honest, liar = tell(*HONEST, name="honest"), tell(*LIAR, name="liar", owed="40.00")
     shield, desk = Shield("clinic"), open_desk()
     look_ups: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The command `bylaw-lab desks` runs scripted agents at real systems, with and without the shield."""
+"""Implements `bylaw-lab desks`, which runs scripted agents on real systems with and without the shield."""
 
 import json
 import tempfile
@@ -64,7 +64,6 @@ def _opened(name: str) -> Generator[Desk]:
 
 
 def tables(lines: list[dict[str, Any]]) -> str:
-    """Return the figures as two tables."""
     rows = [
         (
             line["desk"], line["agent"], "yes" if line["shield"] else "no", line["tasks"], line["completed"],

@@ -1,4 +1,4 @@
-"""Checks the theorems over true events, slowly and plainly. Shares no code with Bylaw."""
+"""Checks the theorems over true events, slowly and plainly. It shares no code with Bylaw."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -34,7 +34,7 @@ SLACK = 60.0
 
 
 def rejection(events: Sequence[True_], at: int) -> dict[str, str]:
-    """Return, by theorem, why the allowed call at this place is not permitted; empty if the call is permitted."""
+    """Return, by theorem, why the allowed call at this place is not permitted. The result is empty if it is."""
     allowed = events[at]
     assert isinstance(allowed, Allowed)
     before = events[:at]
@@ -50,7 +50,7 @@ def _consent_told(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
-    """Check consent: a yes permits the call as it does with `told`; otherwise the model must have confirmed this very
+    """Check consent. Either a yes permits the call, as with `told`, or the model must have confirmed exactly this
     attempt.
     """
     why = _consent(before, allowed, sentences=True)
@@ -60,7 +60,7 @@ def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _fee(before: Sequence[True_], allowed: Allowed) -> str:
-    """Return the account's fee that the agent saw last, in the call's spelling; empty if a later transfer may have
+    """Return the account's fee that the agent saw last, as the call spells it. It is empty if a later transfer may have
     changed it.
     """
     to = allowed.call.values["to"]
@@ -78,7 +78,7 @@ def _may_change_fee(event: True_, to: str) -> bool:
 
 
 def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
-    """Whether the model was asked after all other events and answered yes for this exact call."""
+    """Whether the model was asked after all other events and answered yes for exactly this call."""
     for event in reversed(before):
         if isinstance(event, ModelAnswered):
             if event.call == allowed.call:
@@ -89,7 +89,7 @@ def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
 
 
 def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> str:
-    """Check that some yes of the user permits the call. If none does, return why the last one does not."""
+    """Check that some yes from the user permits the call. If none does, return why the last one does not."""
     fee = _fee(before, allowed) if allowed.shows_fee else ""
     if allowed.shows_fee and not fee:
         return _UNKNOWN_FEE
@@ -110,7 +110,7 @@ def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> s
 
 
 def _is_yes_in_words(before: Sequence[True_], place: int, allowed: Allowed, fee: str, *, sentences: bool) -> bool:
-    """Whether the user said yes here to a message with this exact call and fee."""
+    """Whether the user answered yes here to a message with exactly this call and fee."""
     said = before[place]
     if not isinstance(said, Said) or said.by != "user" or said.meaning != "yes":
         return False
@@ -119,13 +119,12 @@ def _is_yes_in_words(before: Sequence[True_], place: int, allowed: Allowed, fee:
 
 
 def _agent_before(before: Sequence[True_], place: int) -> Said | None:
-    """Return the agent's last message before a place."""
     messages = (each for each in reversed(before[:place]) if isinstance(each, Said) and each.by == "agent")
     return next(messages, None)
 
 
 def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -> bool:
-    """Whether the user pressed yes at this place on a card for this exact call and fee."""
+    """Whether the user pressed yes here on a card for exactly this call and fee."""
     press = before[place]
     if not isinstance(press, Pressed) or not press.yes or press.call != allowed.call:
         return False
@@ -134,12 +133,12 @@ def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -
 
 
 def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:
-    """Return why the user's yes to this exact call does not permit it; empty if it does."""
+    """Return why the user's yes to exactly this call does not permit it. The text is empty if it does."""
     yes = before[place]
     assert isinstance(yes, Said | Pressed)
     if yes.principal != allowed.principal:
         return f"`{yes.principal}` said yes, and the conversation is with `{allowed.principal}`"
-    # A press may be reported late, so everything since the user pressed counts.
+    # A press may be reported late, so everything after the press counts.
     since = yes.seen if isinstance(yes, Pressed) else place
     for at in range(since, place):
         event = before[at]
@@ -171,7 +170,7 @@ def _too_old(before: Sequence[True_], place: int, allowed: Allowed) -> str:
     asked = _agent_before(before, place)
     assert asked is not None
     if asked.as_card:
-        # A copy of a card is as old as the last card that was issued for the call.
+        # A copy of a card is as old as the last card issued for the call.
         issued = [each.at for each in before if isinstance(each, Issued) and each.call == allowed.call]
         begins = min(asked.at, max(issued, default=asked.at))
         return "the card has expired" if allowed.at >= begins + CARD_LIFETIME else ""
@@ -187,7 +186,9 @@ def _is_answer(before: Sequence[True_], at: int) -> bool:
 
 
 def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
-    """Whether a later user message leaves a yes valid: thanks that add no request, or an answer to other calls."""
+    """Whether a later user message leaves a yes valid. It may be thanks that add no request, or an answer to other
+    calls.
+    """
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":
@@ -198,7 +199,7 @@ def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
 
 
 def _declines(before: Sequence[True_], at: int, yes: int, call: CallKey) -> bool:
-    """Whether the user said no here to this call, in any spelling, after saying yes to it elsewhere."""
+    """Whether the user refused this call here, in any spelling, after confirming it elsewhere."""
     event = before[at]
     if isinstance(event, Pressed):
         return not event.yes and event.seen > yes and may_be_one(event.call, call)
@@ -228,8 +229,8 @@ def _requests(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _limits(before: Sequence[True_], allowed: Allowed) -> str:
-    """Check that fewer calls than the limit ran for the same customer or account, unless a reviewer approved one
-    more.
+    """Check that fewer calls than the limit ran for the same customer or account, or that a reviewer
+    approved one more.
     """
     made = [each for each in before if isinstance(each, Ran) and each.outcome != "did not run"]
     if allowed.call.tool != "gift":
@@ -248,7 +249,7 @@ def _limits(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _approvals(before: Sequence[True_], allowed: Allowed) -> str:
-    """Check that a reviewer approved this exact call on these facts, and that the approval is unused."""
+    """Check that a reviewer approved exactly this call on these facts, and that the approval is unused."""
     if allowed.resumes >= 0:
         return _why_not_resumed(before, allowed)
     why = "no person was asked about this exact call"

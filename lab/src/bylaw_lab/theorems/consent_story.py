@@ -1,4 +1,4 @@
-"""Conversations about consent: correct paths to a yes, with random disturbances."""
+"""Conversations about consent: correct ways to get a yes, with random disturbances."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ class Bank(Story):
         self._last_seen: dict[str, str] = {}
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look up an account. The result may be lost or cut off; the agent has then seen nothing."""
+        """Look up an account. If the result is lost or cut off, the agent has seen nothing."""
         to, since, made = wanted.arguments["to"], len(self.events), (wanted.tool, wanted.arguments, id)
         fee = self.fees[next(names[0] for names in desk.ACCOUNTS if to in names)]
         record = json.dumps({"to": to, "fee": f"{fee:.2f}"})
@@ -63,7 +63,7 @@ class Bank(Story):
             self.host.no_result(*made)
 
     def claimed_fee(self, wanted: Wanted) -> str:
-        """Return the fee that the agent states: the one it saw last, or any other; empty if the call has none."""
+        """Return the fee that the agent states: the one it saw last, or any other. It is empty if the call has none."""
         if not self.has_fees or wanted.tool != "transfer":
             return ""
         seen = self._last_seen.get(wanted.arguments["to"], "2.50")
@@ -92,7 +92,7 @@ class Model:
 
 
 def _wishes(rng: Random) -> Iterator[Wanted]:
-    """Yield the calls of the conversation. A later call often repeats the first, perhaps with a small change."""
+    """Yield the calls of the conversation. A later call often repeats the first, possibly with a small change."""
     first = Wanted(*desk.wanted(rng))
     yield first
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
@@ -186,7 +186,7 @@ def _answer(story: Story) -> None:
 
 
 def _disturb(story: Bank, wanted: Wanted) -> None:
-    """Do nothing, or something that a hostile or careless party does."""
+    """Do nothing, or something that a hostile or careless party might do."""
     if story.chance(0.72):
         return
     story.rng.choice(_DISTURBANCES)(story, wanted)
@@ -210,7 +210,7 @@ def _crashes(story: Bank, wanted: Wanted) -> None:
 
 
 def _presses_late(story: Bank, wanted: Wanted) -> None:
-    """Report an earlier press now, or report it a second time."""
+    """Report an earlier press now, possibly for a second time."""
     if not story.host.may_press or not story.cards:
         return
     shown = story.rng.choice(story.cards)
@@ -235,7 +235,6 @@ def _looks_up(story: Bank, wanted: Wanted) -> None:
 
 
 def _changes_fee(story: Bank, wanted: Wanted) -> None:
-    """Change a fee. The agent may look it up again."""
     account = next(names[0] for names in desk.ACCOUNTS if wanted.arguments["to"] in names)
     story.fees[account] = Decimal(story.rng.choice(desk.FEES))
     if story.chance(0.7):

@@ -1,4 +1,4 @@
-"""Packs and wordings of the generated conversations. Each wording's meaning is written here and never computed."""
+"""Packs and wordings of the generated conversations. The meaning of each wording is written here, never computed."""
 
 import re
 from collections.abc import Mapping
@@ -40,8 +40,8 @@ CERTAINTIES = ("card", "told", "requested")
 
 @cache
 def consent_pack(certainty: str, *, handover: bool, fees: bool = False) -> Pack:
-    """Return a bank whose writes need the user's consent. With `fees`, the user must see a transfer's fee, which each
-    transfer may change.
+    """Return a bank whose writes need the user's consent. With `fees`, the user must see the fee of a transfer, and
+    each transfer may change it.
     """
     transfer, account = TRANSFER, ""
     if fees:
@@ -107,18 +107,18 @@ SMALL_TALK = ("Let me look.", "One moment, please.", "Your account is AC-22.", "
 
 
 def wording(rng: Random, meaning: Meaning) -> str:
-    """Return words of the user with this meaning."""
+    """Return user words that have this meaning."""
     return rng.choice(SAYS[meaning])
 
 
 def fee_on(card: str) -> str:
-    """Return the fee in a card's text; empty if there is none."""
+    """Return the fee in a card's text, or an empty string."""
     found = _FEE_ON_CARD.search(card)
     return found[1] if found is not None else ""
 
 
 def sentence(tool: str, arguments: Mapping[str, Any], rng: Random, fee: str = "") -> str:
-    """Return the pack's sentence for a call, with this fee if the pack shows one."""
+    """Return the pack's sentence for a call. It includes this fee if the pack shows one."""
     if tool == "transfer":
         shown = f" for a fee of {rng.choice((f'€{fee}', f'{fee} EUR', f'€{float(fee):g}'))}" if fee else ""
         call = f"transfer {arguments['amount']} to {arguments['to']}{shown}"
@@ -128,7 +128,6 @@ def sentence(tool: str, arguments: Mapping[str, Any], rng: Random, fee: str = ""
 
 
 def wanted(rng: Random) -> tuple[str, dict[str, Any]]:
-    """Return a call that an agent may want to make."""
     account = rng.choice(ACCOUNTS)[0]
     if rng.random() < 0.15:
         return "close_account", {"to": account}
@@ -147,7 +146,7 @@ def respelled(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed(rng: Random, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return another call of the same tool."""
+    """Return a different call of the same tool."""
     found = dict(arguments)
     name = rng.choice(list(found))
     table = ACCOUNTS if name == "to" else AMOUNTS

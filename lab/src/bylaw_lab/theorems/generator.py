@@ -1,4 +1,4 @@
-"""Plays one generated conversation by its seed."""
+"""Plays one generated conversation from its seed."""
 
 from random import Random
 
@@ -17,11 +17,11 @@ STORIES = {
     "limits": (limit_story, 8, 100),
     "payouts": (payout_story, 8, 100),
 }
-"""For each story: how often it is played, and the percentage of its conversations with a log."""
+"""How often each story is played, and what percentage of its conversations have a log."""
 
 
 def conversation(rng: Random, memory: Log, file: Log, name: str, story: str = "") -> list[True_]:
-    """Play one conversation and return its true events. `name` is its own tenant in both logs."""
+    """Play one conversation and return its true events. `name` is its tenant in both logs."""
     names = list(STORIES)
     chosen = story or rng.choices(names, [STORIES[each][1] for each in names])[0]
     play, _, logged = STORIES[chosen]

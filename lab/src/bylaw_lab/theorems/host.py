@@ -1,4 +1,4 @@
-"""Hosts of a shield. Each reports a conversation in its own way, through the public API only."""
+"""Hosts of a shield. Each reports a conversation in its own way, using the public API only."""
 
 import json
 import time
@@ -32,11 +32,11 @@ class Host:
     may_press = True
     may_reopen = False
     sees_only_told = False
-    """Whether the shield knows only the history that is passed with each call."""
+    """Whether the shield knows only the history passed with each call."""
     chat = ""
-    """The current chat, for hosts with several."""
+    """The current chat, for hosts with several chats."""
     acting = ""
-    """The inner agent that makes the next call; empty for the main agent."""
+    """The inner agent that makes the next call. It is empty for the main agent."""
     may_pause = True
     """Whether the host can interrupt a call and resume it later."""
 
@@ -61,7 +61,7 @@ class Host:
 
     @property
     def position(self) -> int:
-        """The shield's count of messages."""
+        """How many messages the shield counts."""
         return self.session.position
 
     def _open_shield(self) -> Shield:
@@ -72,12 +72,12 @@ class Host:
         return self.shield.session(self.id, context=context)
 
     def use(self, id: str) -> None:
-        """Report to the conversation with this id."""
+        """Report to the conversation with this id from now on."""
         self.id = id
         self.session = self._open_session()
 
     def reopen(self) -> None:
-        """Continue the conversation from the log in another worker, after this worker has ended or crashed."""
+        """Continue the conversation from the log in another worker, after this worker ended or crashed."""
         has_crashed = self.rng.random() < 0.5
         if not has_crashed:
             self.session.flush()
@@ -157,23 +157,23 @@ class HistoryHost(Host):
         super().__init__(*given, **more)
         self.history: list[Wire] = []
         self._known = 0
-        """The number of leading messages that were passed before. Only these messages may come back changed."""
+        """How many leading messages were passed before. Only these can come back changed."""
         self._has_retold = False
         """Whether this session received a history that continues known messages without changes."""
 
     def _told(self) -> list[Wire]:
         known, news = self.history[: self._known], self.history[self._known :]
         self._known = len(self.history)
-        # Before the session has received such a history, a changed history could be taken for new messages.
+        # Before that, a changed history could be mistaken for new messages.
         told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
         if _cuts_between_equals(known, told, news):
-            # Without message ids, repeated words directly after the cut are ambiguous.
+            # Without message ids, words repeated directly after the cut are ambiguous.
             told, self.edits = known, []
         self._has_retold |= not self.edits and sum(map(_is_said, known)) > 1
         return [*told, *news]
 
     def _edited(self, history: list[Wire], edits: "Sequence[Edit]") -> list[Wire]:
-        """Return a history as a framework passes it."""
+        """Return a history as a framework would pass it."""
         told = list(history)
         self.edits = []
         while self.rng.random() < 0.35:
@@ -232,7 +232,7 @@ class HistoryHost(Host):
 
 
 class StatelessHost(HistoryHost):
-    """Keeps the history itself and opens no session. It may shorten the beginning, and hide arguments."""
+    """Keeps the history itself and opens no session. It may drop the beginning, and hide arguments."""
 
     may_press = False
     may_pause = False
@@ -297,8 +297,8 @@ class CardsHost(StatelessHost):
 
 
 class ChatsHost(StatelessHost):
-    """Keeps the histories of several chats of different principals, and switches between them. Each chat has words of
-    its own.
+    """Keeps the histories of several chats with different principals, and switches between them. Each chat has its own
+    words.
     """
 
     def __init__(self, *given: Any, **more: Any) -> None:
@@ -335,7 +335,7 @@ def _is_said(message: Wire) -> bool:
 
 
 def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) -> bool:
-    """Whether the words directly before the cut are repeated directly after it, or whether the cut leaves no words."""
+    """Whether the words directly before the cut are repeated directly after it, or the cut leaves no words."""
     said = [each for each in known if _is_said(each)]
     kept = [each for each in said if any(each is other for other in told)]
     new = [each for each in news if _is_said(each)]
@@ -346,18 +346,16 @@ def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) 
 
 
 def trim(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Keep only the end of the history."""
     return told[rng.randrange(len(told)) :] if told else told
 
 
 def summarise(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Replace the beginning by a summary."""
     kept = trim(rng, told)
     return [{"role": rng.choice(("user", "system", "assistant")), "content": "Summary: the user wants help."}, *kept]
 
 
 def hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Redact, truncate or spoil a call's arguments."""
+    """Redact, truncate or damage a call's arguments."""
     at = [place for place, each in enumerate(told) if each.get("tool_calls")]
     if not at:
         return told
@@ -379,7 +377,6 @@ def hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:
 
 
 def rename_ids(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Give calls other ids."""
     prefix = f"r{rng.randrange(100)}-"
     renamed: list[Wire] = []
     for each in told:
@@ -394,12 +391,10 @@ def rename_ids(rng: Random, told: list[Wire]) -> list[Wire]:
 
 
 def clear_results(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Remove the contents of results."""
     return [{**each, "content": "[cleared]"} if each["role"] == "tool" else each for each in told]
 
 
 def drop_calls(rng: Random, told: list[Wire]) -> list[Wire]:
-    """Keep only messages with text."""
     return [each for each in told if each["role"] != "tool" and not each.get("tool_calls")]
 
 
@@ -423,6 +418,6 @@ def swap(rng: Random, told: list[Wire]) -> list[Wire]:
 
 
 MILD: tuple[Edit, ...] = (trim, summarise, hide_arguments, rename_ids, clear_results)
-"""Edits that keep the order of events and everything after some point."""
+"""Edits that keep the order of events, and everything after some point."""
 HARSH: tuple[Edit, ...] = (drop_calls, drop_one, swap)
 """Edits that only a session can detect, because it knows the true order."""

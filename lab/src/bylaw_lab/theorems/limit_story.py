@@ -1,4 +1,4 @@
-"""Several conversations under limits on one log: in turn, at the same time, and after crashes."""
+"""Several conversations under limits on one log: one after another, at the same time, and after crashes."""
 
 from functools import cache
 from random import Random

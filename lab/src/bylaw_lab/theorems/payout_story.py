@@ -1,4 +1,4 @@
-"""Payouts that need a fresh record, the user's yes, room under a limit, and no stop at the same time.
+"""Payouts that need a fresh record, the user's yes and room under a limit, and that no stop may cover.
 
 Several workers and inner agents make them.
 """
@@ -21,8 +21,8 @@ FRESH_FOR = 600.0
 
 @cache
 def payout_pack() -> Pack:
-    """Return a shop that pays out the rest of an order after the customer's yes, twice an hour unless a reviewer
-    agrees.
+    """Return a shop that pays out the rest of an order after the customer's yes, at most twice an hour unless a
+    reviewer agrees.
     """
     return Pack.from_files(
         {
@@ -71,7 +71,7 @@ class Payouts(Shop):
 
     pauses = 0.1
     acting = ""
-    """The inner agent that acts now; empty for the main agent."""
+    """The inner agent that acts now. It is empty for the main agent."""
 
     def focus(self, wanted: Wanted) -> None:
         super().focus(wanted)
@@ -94,7 +94,7 @@ class Payouts(Shop):
         )
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look up an order. The result may be lost or cut off; the agent has then seen nothing."""
+        """Look up an order. If the result is lost or cut off, the agent has seen nothing."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})
@@ -116,7 +116,7 @@ class Payouts(Shop):
         self.user(self.rng.choices(("yes", "no", "other"), (85, 7, 8))[0])
 
     def race_with_a_worker(self, wanted: Wanted) -> None:
-        """Let another worker make the call in this conversation at the same moment."""
+        """Let another worker make the same call in this conversation at the same moment."""
         self.focus(wanted)
         mine = self.host
         mine.session.flush()

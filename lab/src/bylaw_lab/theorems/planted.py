@@ -12,11 +12,11 @@ import bylaw
 
 
 class Bug(NamedTuple):
-    """A change of the source that makes it wrong."""
+    """A change that introduces a bug into the source."""
 
     name: str
     file: str
-    """The file within the package `bylaw`."""
+    """The file, within the package `bylaw`."""
     old: str
     new: str
     story: str = "consent"
@@ -244,7 +244,7 @@ BUGS = (
 def plant(conversations: int, seed: int, folder: Path, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
     """Search for each bug in a copy of the package, and stop at its first rejection.
 
-    Without a bug, the same search must reject nothing. A rejection without a bug is also returned as a verdict.
+    Without a bug, the same search must reject nothing. If it does, that rejection is also returned as a verdict.
     """
     source = Path(bylaw.__file__).parent
     copy = folder / "bylaw"

@@ -19,7 +19,6 @@ _WITHDRAWN = "Forget it."
 
 @cache
 def request_pack() -> Pack:
-    """Return a bank that pays only what its user asks for."""
     return Pack.from_files(
         {
             "pack.yaml": "{format: 1, name: errands, document: policy.md, shield: {handover: true}}",
@@ -41,7 +40,7 @@ def request_pack() -> Pack:
 
 
 def read_request(text: str) -> Allowance:
-    """Return how a good reader understands a message: quoted text requests nothing, and a withdrawal cancels everything
+    """Return how a good reader understands a message. Quoted text requests nothing, and a withdrawal cancels everything
     before it.
     """
     hidden = _QUOTE.sub(lambda found: " " * len(found[0]), text)
@@ -115,7 +114,7 @@ def _asks(story: Story) -> list[Wanted]:
 
 
 def _call_like(rng: Random, asked: Wanted) -> Wanted:
-    """Return the requested payment, the same payment with another spelling, date or note, or another payment."""
+    """Return the requested payment, the same one with another spelling, date or note, or another payment."""
     given = dict(asked.arguments)
     way = rng.random()
     if way < 0.1:

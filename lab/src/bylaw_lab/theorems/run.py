@@ -16,7 +16,7 @@ from bylaw_lab.theorems.transcript import line
 from bylaw_lab.theorems.truth import Allowed, Issued, Said, True_
 
 _LOG_TURNOVER = 500
-"""The number of conversations after which a new in-memory log is used."""
+"""A new in-memory log is used after this many conversations."""
 
 
 class Rejected(Struct):
@@ -40,9 +40,9 @@ class Report(Struct):
 
 
 def check_conversations(seeds: Iterable[str], stop_after: int = 0, story: str = "") -> Report:
-    """Play the conversations of these seeds.
+    """Play the conversations with these seeds.
 
-    Stop after `stop_after` rejections, if not 0. Play only one `story` if given.
+    Stop after `stop_after` rejections, unless it is 0. Play only one `story` if given.
     """
     logging.disable(logging.CRITICAL)
     report = Report()
@@ -63,7 +63,6 @@ def check_conversations(seeds: Iterable[str], stop_after: int = 0, story: str = 
 
 
 def check_story(seed: str, events: list[True_], report: Report) -> None:
-    """Check every allowed call of one conversation."""
     report.conversations += 1
     begin = min((each.at for each in events if isinstance(each, Said | Issued | Allowed)), default=0.0)
     for at, event in enumerate(events):
@@ -76,12 +75,10 @@ def check_story(seed: str, events: list[True_], report: Report) -> None:
 
 
 def seeds_of(seed: int, conversations: int) -> list[str]:
-    """Return the seed of each conversation of a run."""
     return [f"{seed}:{number}" for number in range(conversations)]
 
 
 def told(report: Report, most: int = 5) -> list[str]:
-    """Return the report in lines."""
     lines = [f"conversations: {report.conversations}", f"allows: {report.allows['all']}"]
     for name in THEOREMS:
         rejected = sum(each.theorem == name for each in report.rejected)

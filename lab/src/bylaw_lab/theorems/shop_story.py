@@ -62,7 +62,7 @@ def shop_pack() -> Pack:
 
 
 class Shop(Story):
-    """A conversation in the shop, with its true records."""
+    """A conversation in the shop, with the true records of the shop."""
 
     pauses = 0.25
     reports_resumed = True
@@ -77,14 +77,14 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The voided order's price, as the agent saw it last and as reported to a reviewer."""
+        """The price of the voided order as the agent saw it last. A reviewer is told this price."""
         return "" if self.hides_facts else self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
         self._wanted = self._name_here(wanted.arguments["order_id"])
 
     def _name_here(self, order: str) -> str:
-        """Return an order as the agent has seen it in this chat."""
+        """Return the name that this chat has shown the agent for an order."""
         return f"{self.host.chat} {order}".strip()
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
@@ -96,7 +96,7 @@ class Shop(Story):
         return super().allow(decision, wanted)
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look up an order. The result may be lost or cut off; the agent has then seen nothing."""
+        """Look up an order. If the result is lost or cut off, the agent has seen nothing."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})
@@ -118,7 +118,7 @@ class Shop(Story):
         if wanted.tool in ("refund", "pay_out") and isinstance(last, Ran) and last.outcome != "did not run":
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
-            # Anything that an agent saw before is outdated. No chat knows what another chat has changed.
+            # Everything that an agent saw before is outdated. No chat knows what another chat has changed.
             here = [each for each in self._last_seen if each.startswith(self.host.chat)]
             for seen in [each for each in here if true_name(each.split()[-1]) == order]:
                 self._last_seen.pop(seen)
@@ -147,7 +147,7 @@ class Shop(Story):
 
 
 def true_name(order: str) -> str:
-    """Return the order that a spelling means."""
+    """Return the order that a spelling refers to."""
     return next(names[0] for names in ORDERS if order in names)
 
 
@@ -208,7 +208,7 @@ def _void(shop: Shop, order: str) -> None:
 
 
 def _go_on(shop: Shop, wanted: Wanted) -> None:
-    """Continue a paused call, perhaps after its record has changed or a reviewer was asked again."""
+    """Continue a paused call. Its record may have changed, or a reviewer may have been asked again."""
     way = shop.rng.random()
     if way < 0.3:
         shop.paid[true_name(wanted.arguments["order_id"])] += Decimal(10)

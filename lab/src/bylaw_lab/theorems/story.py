@@ -43,15 +43,15 @@ class Wanted(Struct):
 
 
 class Shown(NamedTuple):
-    """A card that the user has seen, with the circumstances in which it was first shown."""
+    """A card that the user has seen, with the circumstances when it was first shown."""
 
     card: Any
     call: CallKey
     place: int
-    """The number of true events before it."""
+    """How many true events came before it."""
     at: float
     position: int
-    """The shield's count of messages at that time."""
+    """How many messages the shield had counted by then."""
 
 
 class Story:
@@ -61,7 +61,7 @@ class Story:
     """Whether the host always reports the result of a resumed call."""
 
     hides_facts = False
-    """Whether the last decision's history was passed without the results' content."""
+    """Whether the last decision's history was passed without the content of results."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
@@ -81,7 +81,7 @@ class Story:
 
     @property
     def facts(self) -> str:
-        """Return the facts about which a reviewer is asked, in stories with some."""
+        """Return the facts that a reviewer is asked about, in stories that have some."""
         return ""
 
     def chance(self, share: float) -> bool:
@@ -130,7 +130,7 @@ class Story:
         return decision
 
     def race(self, wanted: Wanted, hosts: list[Host]) -> None:
-        """Let these hosts make a call at the same moment, each in a thread."""
+        """Let these hosts make a call at the same moment, each in its own thread."""
         ids = [self.next_id() for _ in hosts]
         decided = list(_POOL.map(_decide, hosts, [wanted] * len(hosts), ids))
         for host, id, decision in zip(hosts, ids, decided, strict=True):
@@ -177,7 +177,6 @@ class Story:
         self.events.append(Ran(wanted.key, outcome, host.principal))
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Make an allowed look-up."""
         self.host.result("done", wanted.tool, wanted.arguments, id)
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
@@ -186,7 +185,7 @@ class Story:
         return Allowed(wanted.key, self.now, self.theorems, host.principal, has_times, self.facts, chat=chat)
 
     def resume(self) -> None:
-        """Continue a paused call, perhaps one that has already continued."""
+        """Continue a paused call, which may already have continued."""
         if not self.paused:
             return
         id, wanted, place = self.rng.choice(self.paused)
@@ -229,7 +228,7 @@ class Story:
             self.events.append(Pressed(shown.card.id, shown.call, yes, shown.at, place, self.host.principal))
 
     def person(self, yes: bool) -> None:
-        """Let a reviewer answer a request for approval, which may already have been answered."""
+        """Let a reviewer answer a request for approval, even if it was already answered."""
         log = self.host.log
         if log is None or not self.approvals:
             return

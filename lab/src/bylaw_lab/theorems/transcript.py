@@ -20,7 +20,7 @@ from bylaw_lab.theorems.truth import (
 
 
 def line(event: True_, begin: float) -> str:
-    """Return one event as text. Times are seconds since the beginning."""
+    """Return one event as text. Times are in seconds since the beginning."""
     match event:
         case Said():
             shown = ", ".join(map(_call, event.shows))

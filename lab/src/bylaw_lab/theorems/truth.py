@@ -38,12 +38,11 @@ class Said(Struct, frozen=True):
     shows: tuple[CallKey, ...] = ()
     """Calls that the message shows to the user completely, without words that change them."""
     fees: tuple[str, ...] = ()
-    """The fee shown with each of these calls, in a pack that shows one."""
+    """The fee shown with each of these calls, in a pack that shows fees."""
     as_card: bool = False
     """Whether the message shows these calls as cards."""
 
     def puts(self, call: CallKey, fee: str) -> bool:
-        """Whether the message shows this call with this fee."""
         return any(shown == call and (self.fees[at] if self.fees else "") == fee for at, shown in enumerate(self.shows))
 
 
@@ -52,7 +51,7 @@ class Issued(Struct, frozen=True):
     call: CallKey
     at: float
     fee: str = ""
-    """The fee on the card, in a pack that shows one."""
+    """The fee on the card, in a pack that shows fees."""
 
 
 class Pressed(Struct, frozen=True):
@@ -88,9 +87,9 @@ class Allowed(Struct, frozen=True):
     facts: str = ""
     """The facts that the agent had seen, if a reviewer was asked about them."""
     fresh_for: float = 0.0
-    """How many seconds a look-up of the call's record remains valid; 0 means no limit."""
+    """How many seconds a look-up of the call's record stays valid. 0 means no limit."""
     agent: str = ""
-    """The inner agent that makes the call; empty for the main agent."""
+    """The inner agent that makes the call. It is empty for the main agent."""
     chat: str = ""
     """The host's chat in which the call is made."""
     resumes: int = -1
@@ -149,7 +148,7 @@ class Shown(Struct, frozen=True):
     since: int
     at: float = 0.0
     by: str = ""
-    """The inner agent that saw the record; empty for the main agent."""
+    """The inner agent that saw the record. It is empty for the main agent."""
 
 
 class Note(Struct, frozen=True):
@@ -165,7 +164,7 @@ True_ = (
 
 
 def key(tool: str, arguments: Mapping[str, Any], irrelevant: frozenset[str] = frozenset()) -> CallKey:
-    """Return the exact call. Numbers are compared by value, text letter by letter."""
+    """Return the exact call. Numbers are compared by value, and text letter by letter."""
     kept = {name: _plain(value) for name, value in arguments.items() if name not in irrelevant}
     return CallKey(tool, json.dumps(kept, sort_keys=True))
 

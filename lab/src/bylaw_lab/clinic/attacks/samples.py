@@ -26,7 +26,7 @@ PLACES: dict[Part, tuple[TaskPart, int]] = {
     "development": ("test", 31),
     "test": ("development", 21),
 }
-"""The task set and database of each part. The parts share no person, number, day, amount or phrase."""
+"""The task set and database of each part. No two parts share a person, number, day, amount or phrase."""
 DOUBLES = 0.3
 """The share of callers with two errands."""
 TRIES = 200
@@ -37,7 +37,7 @@ class Sample(Struct, frozen=True):
 
     id: str
     instruction: str
-    """The name of the instruction, shared by a safe and an unsafe trajectory."""
+    """The name of the instruction. A safe and an unsafe trajectory share it."""
     scheme: str
     category: Category
     source: Source
@@ -51,9 +51,9 @@ class Sample(Struct, frozen=True):
 
 
 def samples(part: Part, seed: int, per_cell: int, rules: dict[str, str]) -> list[Sample]:
-    """Return a safe and an unsafe trajectory for each of this number of instructions, per category and source.
+    """For each category and source, make `per_cell` instructions, each with a safe and an unsafe trajectory.
 
-    `rules` contains the texts of the policies.
+    `rules` holds the texts of the policies.
     """
     found: list[Sample] = []
     for category in CATEGORIES:
@@ -123,7 +123,7 @@ def _scenario(place: Clinic, rng: random.Random, part: Part, scheme: Scheme) -> 
 def _furnished(
     place: Clinic, rng: random.Random, scenario: Scenario, scheme: Scheme
 ) -> tuple[Scenario, dict[str, str]]:
-    """Return the scenario with a second patient and a second slot in its records, and the values for the names in the
+    """Add a second patient and a second slot to the records. Return the scenario and the values for the names in the
     scheme's texts.
     """
     errand = next((each for each in scenario.errands if each.right and each.right.tool in scheme.errand), None)

@@ -1,4 +1,4 @@
-"""Loads the schemes that poisoned agents follow (`schemes.yaml`), and the wording of agents (`words.yaml`)."""
+"""Loads the schemes that poisoned agents follow (`schemes.yaml`) and the wording of agents (`words.yaml`)."""
 
 from functools import cache
 from pathlib import Path
@@ -22,24 +22,24 @@ Calls = list[dict[str, dict[str, Any]]]
 
 
 class Scheme(Struct, frozen=True, forbid_unknown_fields=True):
-    """A way in which an agent is misled."""
+    """One way to mislead an agent."""
 
     id: str
     part: Part
     category: Category
     note: str
-    """The note in the records if the environment is poisoned."""
+    """The note in the records, if the environment is poisoned."""
     at: Moment
-    """The step of the careful agent before which the scheme strikes."""
+    """The scheme strikes before this step of the careful agent."""
     errand: list[str] = []
     """Tools for the caller's request."""
     against: list[str] = []
-    """Policies to use instead of `errand`. One of them refuses the caller's request."""
+    """Policies to use in place of `errand`. One of them refuses the caller's request."""
     calls: Calls = []
     times: int = 1
     """How often the calls are made."""
     beside: Calls = []
-    """Calls in the same turn as the write."""
+    """Calls made in the same turn as the write."""
     alter: dict[str, str] = {}
     """Arguments of the write that differ from what was agreed."""
     says: str = ""
@@ -63,9 +63,9 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
     report: list[str]
     refusal: str
     sides: list[tuple[str, str]]
-    """Callers' side questions, with answers."""
+    """Side questions of callers, with answers."""
     asides: list[str]
-    """Agents' correct side remarks, some of which sound forbidden."""
+    """Correct side remarks of agents. Some of them sound forbidden."""
     notes: list[str]
     """Texts of harmless notes."""
 
@@ -77,7 +77,6 @@ def schemes() -> tuple[Scheme, ...]:
 
 @cache
 def words(part: Part) -> Words:
-    """Return how the agents of one part of the data speak."""
     return msgspec.convert(_read("words.yaml")[part], Words)
 
 

@@ -1,4 +1,4 @@
-"""Plays one conversation at the clinic, with a careful agent or one that follows a scheme."""
+"""Plays one conversation at the clinic, with a careful agent or with one that follows a scheme."""
 
 import random
 import re
@@ -25,7 +25,7 @@ AMOUNTS = {
     "late_fee": ("0.00", "25.00", "40.00"),
 }
 ASIDES = 0.5
-"""The share of reports with a remark by the agent."""
+"""The share of reports that contain a side remark by the agent."""
 SIDES = 0.25
 """The share of proposals that the caller first answers with a question."""
 NUMBERS = (
@@ -36,7 +36,7 @@ OWN = ("read_notes", "send_message")
 
 
 class Staging:
-    """Plays a scenario. `rules` has the handbook's words for policies, `notes` the notes in the records."""
+    """Plays a scenario. `rules` holds the handbook's words for policies, and `notes` the notes in the records."""
 
     def __init__(
         self,
@@ -67,7 +67,6 @@ class Staging:
         self.calls = 0
 
     def play(self) -> None:
-        """Play the whole conversation."""
         self.hear(self.scene.opening())
         while self.agent.place < len(self.scenario.errands):
             act = self.agent.act()
@@ -78,7 +77,7 @@ class Staging:
         self.scene.close()
 
     def take(self, act: Act, *, says: str = "") -> bool:
-        """Carry out the careful agent's next step. Return whether the caller is still there."""
+        """Take the careful agent's next step. Return whether the caller is still there."""
         if act.call is not None:
             self.agent.answered(self.call(*act.call))
             return True
@@ -104,7 +103,7 @@ class Staging:
         return True
 
     def ask_aside(self, proposal: str) -> None:
-        """Let the caller ask a side question before the answer, and repeat the proposal."""
+        """Let the caller ask a side question before answering, and repeat the proposal."""
         if self.rng.random() < SIDES:
             question, answer = self.rng.choice(self.words.sides)
             self.hear(question)
@@ -112,7 +111,7 @@ class Staging:
             self.say(proposal)
 
     def is_due(self, act: Act) -> bool:
-        """Whether the scheme is due now: before the right step, in a suitable errand."""
+        """Whether the scheme strikes now: before the right step, in a suitable errand."""
         scheme = self.scheme
         if scheme is None or self.has_struck or act.kind != scheme.at:
             return False
@@ -124,7 +123,7 @@ class Staging:
     def strike(self, act: Act) -> str:
         """Run the scheme if it is due now.
 
-        Return `as it was` if the careful agent's step still has to be carried out.
+        Return `as it was` if the careful agent's step still has to be taken.
         """
         scheme = self.scheme
         if scheme is None or not self.is_due(act):
@@ -199,7 +198,7 @@ class Staging:
         self.notes = None
 
     def text_of(self, act: Act) -> str:
-        """Return the agent's text instead of the careful agent's words."""
+        """Return the agent's text in place of the careful agent's words."""
         match act.kind:
             case "proposal":
                 assert act.write is not None
@@ -212,7 +211,6 @@ class Staging:
                 return self.words.refusal.format(rule=self.rules[act.slots[0].value])
 
     def proposed(self, want: Want) -> str:
-        """Return a proposal in the pack's sentences."""
         return self.rng.choice(PROPOSALS).format(do=do(want, self.agent.knows.get))
 
     def learn(self, tool: str, arguments: dict[str, Any]) -> None:
@@ -229,19 +227,18 @@ class Staging:
         self.events.append(Message("agent", text, turn=turn or self.turn))
 
     def call(self, tool: str, arguments: dict[str, Any], *, turn: int = 0) -> Any:
-        """Make a call and return its result."""
         self.turn += not turn
         return self.answer(self.send(tool, arguments, turn or self.turn))
 
     def send(self, tool: str, arguments: dict[str, Any], turn: int) -> int:
-        """Make a call and record what it breaks."""
+        """Make a call and record which policies it breaks."""
         self.broken |= self.breaks(tool, arguments)
         self.calls += 1
         self.events.append(Call(tool, arguments, id=f"call_{self.calls}", turn=turn))
         return len(self.events) - 1
 
     def breaks(self, tool: str, arguments: dict[str, Any]) -> set[str]:
-        """Return the policies that a call breaks according to the records, and the values that no one had named."""
+        """Return the policies that a call breaks according to the records, and the values that nobody had named."""
         said, shown = self.texts()
         found: set[str] = set()
         for name, value in arguments.items():

@@ -22,8 +22,8 @@ class Agent(Struct, frozen=True):
     trusts: bool = False
     """Whether the agent believes what the user states."""
     forgets: float = 0.0
-    """The share of conversations in which the agent looks everything up at the start, and looks nothing up again after
-    a write.
+    """The share of conversations in which the agent looks everything up at the start, but nothing again
+    after a write.
     """
     obeys: float = 1.0
     """The share of forbidden calls that the agent refuses."""
@@ -31,7 +31,7 @@ class Agent(Struct, frozen=True):
     asks: float = 1.0
     """The share of conversations in which the agent asks for facts that only the caller knows."""
     rushes: float = 0.0
-    """The share of writes that the agent sends in one turn with another call."""
+    """The share of writes that the agent sends in the same turn as another call."""
 
 
 AGENTS = (
@@ -44,7 +44,7 @@ AGENTS = (
 
 
 def reader(rng: random.Random, desk: Desk, want: Want, fact: Fact) -> Read:
-    """Return a read call that shows the fact: usually the plain one, sometimes another."""
+    """Return a read that shows the fact: usually the plain one, sometimes another."""
     entity, key, field = fact
     plain = plain_read(fact)
     if rng.random() < 0.6:
@@ -81,7 +81,7 @@ BRIEF = {
     "Invoice": ("list_invoices", ("patient_id", "amount", "status", "issued_on")),
     "Prescription": ("list_prescriptions", ("patient_id", "status", "refills_left", "last_filled_on")),
 }
-"""For each entity: the tool that lists a patient's records, and the fields that the list shows."""
+"""For each entity, the tool that lists a patient's records, and the fields that the list shows."""
 assert {entry[0] for entry in BRIEF.values()} == set(LISTS)
 
 

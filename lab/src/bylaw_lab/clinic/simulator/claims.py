@@ -1,4 +1,4 @@
-"""Decides whether a user message states a fact's value, and extracts facts that only the user knows."""
+"""Decides whether a user message states the value of a fact, and extracts facts that only the user knows."""
 
 import re
 from collections.abc import Sequence
@@ -38,12 +38,11 @@ NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 
 @cache
 def lexicon() -> dict[str, Any]:
-    """Return the contents of `claims.yaml`."""
     return yaml.safe_load((Path(__file__).with_name("claims.yaml")).read_text(encoding="utf-8"))
 
 
 def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[str, Any]:
-    """Return the facts beyond the records that the caller has told. A fact whose name is missing was not told."""
+    """Return the facts beyond the records that the caller has stated. A fact that is missing here was not stated."""
     facts: dict[str, Any] = {}
     if tool == "cancel_appointment" and "reason" in arguments:
         facts["reason"] = arguments["reason"]
@@ -54,7 +53,7 @@ def told(tool: str, arguments: dict[str, Any], messages: Sequence[str]) -> dict[
 
 
 def completions(asks: Sequence[str], facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every completion of the facts that the caller has told."""
+    """Return every way to complete the facts that the caller has stated."""
     ways = [dict(facts)]
     for name in asks:
         if name not in facts:
@@ -93,7 +92,7 @@ def word(value: str) -> re.Pattern[str]:
 
 
 def dates(text: str) -> set[date]:
-    """Return every date in a text. A date without a year is in this year."""
+    """Return every date in a text. A date without a year is in the current year."""
     found: set[date] = set()
     for match in DATE.finditer(text):
         if match["iso"]:
@@ -110,7 +109,9 @@ def amounts(text: str) -> set[Decimal]:
 
 
 def doubtful(text: str, fact: Fact, value: Any) -> bool:
-    """Whether readers could disagree on `states`: a count or time, a bare number, or a day without a year."""
+    """Whether readers could disagree about `states`, because of a count or time, a bare number, or a day without a
+    year.
+    """
     entity, _, field = fact
     match tables()[entity].columns[field].type:
         case "money":

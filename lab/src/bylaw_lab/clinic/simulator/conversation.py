@@ -1,4 +1,4 @@
-"""Records one conversation: events, chat messages for a log, and a witness at every write."""
+"""Records one conversation: events, chat messages for a log, and a witness for every write."""
 
 import random
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ TOLD_BY_ARGUMENTS = {
 
 
 class Mess(Struct, frozen=True):
-    """Recording errors as shares of calls. Call ids are reused in the whole conversation or not at all."""
+    """Recording errors, as shares of calls. Call ids are reused either in the whole conversation or not at all."""
 
     lost: float = 0.0
     glitch: float = 0.0
@@ -41,7 +41,7 @@ class Mess(Struct, frozen=True):
 
 
 class Sent(Struct):
-    """A call as sent, with its outcome."""
+    """A call as it was sent, with its outcome."""
 
     tool: str
     arguments: dict[str, Any]
@@ -63,11 +63,11 @@ class Conversation:
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
         self.said: list[str] = []
         self.knows: dict[Fact, Any] = {}
-        """What the agent remembers. It may forget that a write changed a value."""
+        """What the agent remembers. It may forget that a write has changed a value."""
         self.witnessed: dict[int, Worlds] = {}
         self.executed: dict[int, bool | None] = {}
         self.agreed: set[int] = set()
-        """Steps of writes that the caller was told about and agreed to."""
+        """Steps of writes that the caller heard about and agreed to."""
         self.turn = 0
         self.calls = 0
 
@@ -83,13 +83,13 @@ class Conversation:
         self.messages.append({"role": "assistant", "content": text})
 
     def writes(self, start: int = 0) -> Iterator[tuple[int, Call]]:
-        """Yield the writes from an event on, with steps."""
+        """Yield the writes from an event on, with their steps."""
         for step, event in enumerate(self.events[start:], start):
             if isinstance(event, Call) and event.tool in WRITES:
                 yield step, event
 
     def act(self, calls: list[tuple[str, dict[str, Any]]], text: str = "", *, forgets: bool = False) -> list[Any]:
-        """Make one agent turn with calls. Return the results, with None for lost results."""
+        """Make one agent turn with calls. Return the results, with None for each lost result."""
         self.turn += 1
         if text:
             self.events.append(Message("agent", text, turn=self.turn))

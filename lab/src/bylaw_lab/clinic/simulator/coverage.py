@@ -57,7 +57,7 @@ class Coverage:
         return found
 
     def lines(self) -> list[str]:
-        """Return the table, the empty cells of strict and snapshot, and the counts that are below their quotas."""
+        """Return the table, the empty cells of strict and snapshot, and the counts below their quotas."""
         calls, writes = sum(self.calls.values()), dict(sorted(self.calls.items()))
         lines = [f"{self.trajectories} trajectories, {calls} write calls: {writes}"]
         lines.append(f"executed: {dict(sorted(self.executed.items()))}; reasons: {dict(sorted(self.reasons.items()))}")

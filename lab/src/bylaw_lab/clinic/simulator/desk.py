@@ -1,6 +1,6 @@
 """The clinic's system behind the tools, on SQLite. It checks only what a database would.
 
-It does not know any policy: it books a discharged patient if an agent requests that.
+It does not know any policy. If an agent requests a booking for a discharged patient, it makes the booking.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class Refused(Exception):
-    """The system refuses a call. The text becomes the tool's result."""
+    """The system refuses a call, and the message becomes the tool's result."""
 
 
 class Desk:
@@ -25,7 +25,7 @@ class Desk:
         self.connection = connection
         self.base: dict[tuple[str, Key], Row | None] = {}
         self.facts: dict[Fact, Any] = {}
-        """Facts of the original database."""
+        """Facts in the original database."""
         self.changed: dict[tuple[str, Key], Row] = {}
         self.released: list[Arguments] = []
         self.tools: dict[str, Callable[[Arguments], Any]] = {
@@ -48,7 +48,6 @@ class Desk:
             return {"error": str(refusal)}
 
     def row(self, table: str, key: Key) -> Row | None:
-        """Return the row as tools show it, or None."""
         place = (table, key)
         if place in self.changed:
             return self.changed[place]
@@ -65,7 +64,7 @@ class Desk:
         return {name: shown(column.type, value) for (name, column), value in zip(columns.items(), found, strict=True)}
 
     def fact(self, fact: Fact) -> Any:
-        """Return the true value of a fact; None if the entity does not exist."""
+        """Return the true value of a fact, or None if the entity does not exist."""
         is_untouched = not self.changed or fact[:2] not in self.changed
         if is_untouched and fact in self.facts:
             return self.facts[fact]
@@ -77,7 +76,7 @@ class Desk:
         return value
 
     def rows(self, table: str, column: str, value: str) -> list[Row]:
-        """Return every row of a table with a value, by key."""
+        """Return every row of a table that has a value, ordered by key."""
         key = tables()[table].key
         order = ", ".join(key)
         found = self.connection.execute(f"SELECT {order} FROM {table} WHERE {column} = ? ORDER BY {order}", [value])
@@ -91,7 +90,7 @@ class Desk:
         return row
 
     def set(self, table: str, key: Key, **values: Any) -> None:
-        """Change columns of one row. Values are in SQLite's form."""
+        """Change columns of one row. Values are in the form that SQLite stores."""
         columns = ", ".join(f"{name} = ?" for name in values)
         where = " AND ".join(f"{name} = ?" for name in tables()[table].key)
         self.connection.execute(f"UPDATE {table} SET {columns} WHERE {where}", [*values.values(), *key])

@@ -224,7 +224,7 @@ DEEDS = {
 }
 """Descriptions of changes, as in the handbook's tools."""
 OWED = {"waive_invoice": ("Invoice", "invoice_id", "amount")}
-"""Amounts to mention with a change in addition to its arguments: an entity, the argument with the entity's key, and a
+"""Amounts to mention with a change, in addition to its arguments: an entity, the argument that holds its key, and a
 field.
 """
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
@@ -254,7 +254,7 @@ TRANSFER = ("I'm passing you to a colleague at the desk now.", "I'll transfer yo
 
 
 def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number: bool) -> str:
-    """Return the beginning of a conversation: a greeting, the caller's identity, and the first request."""
+    """Return how a conversation begins: a greeting, the caller's identity, and the first request."""
     who = rng.choice(WHO_NUMBER if by_number else WHO_NAME).format(id=person["patient_id"], name=person["name"])
     greeting = rng.choice(GREETINGS)
     if not greeting or greeting[-1] in ".!":
@@ -263,7 +263,7 @@ def opening(rng: random.Random, want: Want, person: dict[str, Any], *, by_number
 
 
 def in_words(rng: random.Random, want: Want) -> dict[str, Any]:
-    """Return a call's arguments as a caller would say them."""
+    """Return the arguments of a call as a caller would say them."""
     words: dict[str, Any] = {}
     for name, value in want.arguments.items():
         match name:
@@ -291,7 +291,7 @@ def request(rng: random.Random, want: Want) -> str:
 
 
 def claim(rng: random.Random, fact: Fact, value: Any) -> str | None:
-    """Return a sentence that states a fact; None if callers do not mention such facts."""
+    """Return a sentence that states a fact, or None if callers do not mention such facts."""
     forms = CLAIMS.get(f"{fact[0]}.{fact[2]}")
     if forms is None:
         return None
@@ -302,7 +302,7 @@ def claim(rng: random.Random, fact: Fact, value: Any) -> str | None:
 
 
 def say(rng: random.Random, value: Any) -> str:
-    """Return a value as a person writes it."""
+    """Return a value as a person would write it."""
     if isinstance(value, Decimal):
         return say_amount(rng, value)
     if isinstance(value, date):
@@ -332,8 +332,8 @@ def ordinal(day: int) -> str:
 
 
 def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
-    """Return a change as the agent states it before making it: with every value except the reason, and with what the
-    agent has read.
+    """Describe a change as the agent states it before making it: every value except the reason, and what it
+    has read.
     """
     words = {name: spoken(value) for name, value in want.arguments.items()}
     told = DEEDS[want.tool].format(**words)
@@ -345,7 +345,7 @@ def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
 
 
 def spoken(value: str | list[str]) -> str:
-    """Return a value as an agent writes it."""
+    """Return a value as an agent would write it."""
     if isinstance(value, list):
         return ", ".join(map(spoken, value)) or "nothing"
     return value.replace("_", " ") if value.islower() and "@" not in value else value

@@ -1,9 +1,8 @@
 """Determines what the agent had seen at a call, and what the conversation shows in hindsight.
 
-A result counts as seen if it was delivered before the call's turn began. It is stale if a write of an earlier turn,
-made after the read, changes the fact. An earlier write of the same turn is pending: it may or may not take effect, so
-the fact has its old or its new value. The same holds for a read in one turn with an earlier write, because either may
-have come first.
+A result counts as seen if it was delivered before the call's turn began. It is stale if a later write in an earlier
+turn changes the fact. An earlier write in the same turn is pending: it may or may not take effect, so the fact has its
+old or its new value. The same holds for a read in one turn with an earlier write, because either may have come first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ class Absent(Exception):
 
 
 class Source(NamedTuple):
-    """Known facts, facts with a few possible values, and entities that certainly exist or not."""
+    """Known facts, facts with a few possible values, and entities known to exist or not to."""
 
     values: dict[Fact, Any]
     either: dict[Fact, tuple[Any, ...]]
@@ -45,7 +44,7 @@ class Source(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A fact that one result showed. `made` is the step of the call, `delivered` the step of the result."""
+    """A fact that a result showed. `made` is the step of the call, `delivered` the step of the result."""
 
     fact: Fact
     value: Any
@@ -110,7 +109,7 @@ class History:
         return sure
 
     def are_at_once(self, write: Write, sighting: Sighting) -> bool:
-        """Whether a read was in one turn with an earlier write that changes the fact. Either may have come first."""
+        """Whether a read shared a turn with an earlier write that changes the fact. Either may have come first."""
         is_beside = write.step < sighting.made and self.turn_start(write.step) == self.turn_start(sighting.made)
         return is_beside and sighting.fact in write.alters
 
@@ -125,13 +124,13 @@ class History:
         return [write for write in self.writes if start <= write.step < step]
 
     def counts(self, write: Write, step: int) -> bool:
-        """Whether a write of an earlier turn counts as done at `step`: it was not refused by then."""
+        """Whether a write in an earlier turn counts as done at `step`, because it had not been refused by then."""
         return not write.refused or write.answered is None or write.answered > step
 
     def hindsight(self, step: int) -> Source:
-        """Return what was seen at `step`, and the facts in later results that no write from `step` on changes.
+        """Return what was seen at `step`, and facts in later results that no write from `step` on changes.
 
-        A refused pending write has changed nothing. For an accepted pending write, it is unknown when it took effect.
+        A refused pending write has changed nothing. It is unknown when an accepted pending write took effect.
         """
         start = self.turn_start(step)
         seen = amid(self.before_turn(step), [write for write in self.pending(step) if not write.refused])
@@ -184,7 +183,7 @@ def altered(sighting: Sighting, writes: Sequence[Write]) -> bool:
 
 
 def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
-    """Return the newest value of each fresh fact. An entity exists once any field was shown."""
+    """Return the newest value of each fresh fact. An entity exists once any of its fields was shown."""
     values: dict[Fact, Any] = {}
     for sighting in sorted(fresh, key=lambda sighting: sighting.made):
         values[sighting.fact] = sighting.value
@@ -194,7 +193,7 @@ def source_of(fresh: Sequence[Sighting], visible: Sequence[Sighting]) -> Source:
 
 
 def amid(source: Source, pending: Sequence[Write]) -> Source:
-    """Return what is known while these writes are pending. Each write may or may not take effect, in order."""
+    """Return what is known while these writes are pending. Each of them may or may not take effect, in order."""
     values = dict(source.values)
     either = dict(source.either)
     for fact in {fact for write in pending for fact in write.alters} & (values.keys() | either.keys()):
@@ -208,7 +207,7 @@ def amid(source: Source, pending: Sequence[Write]) -> Source:
 
 
 def outcomes(olds: Sequence[Any], fact: Fact, writes: Sequence[Write]) -> tuple[Any, ...] | None:
-    """Return every value that a fact may have after some of these writes; None if one of them allows any value."""
+    """Return every value that a fact may have after some of these writes, or None if one of them allows any value."""
     possible = list(olds)
     for write in writes:
         new = write.alters[fact]

@@ -1,4 +1,4 @@
-"""Simulates conversations with the truth about them: `simulate` makes them, `write` saves them."""
+"""Simulates conversations with the truth about them. `simulate` makes them, and `write` saves them."""
 
 import gzip
 import random
@@ -27,7 +27,7 @@ TRIES = 20
 
 
 class CallLabel(Struct, frozen=True):
-    """Whether one write was safe, in the form of the labels for learning weights."""
+    """Whether one write was safe, in the form of labels for learning weights."""
 
     trajectory: str
     step: int
@@ -41,15 +41,15 @@ class Simulated(Struct, frozen=True):
     truth: Truth
     record: dict[str, Any]
     labels: tuple[CallLabel, ...]
-    """Whether each write was safe: it breaks no clause, the caller was told and agreed, and it was the only write in
-    its turn.
+    """Whether each write was safe: it broke no clause, the caller heard about it and agreed, and it was the only write
+    in its turn.
     """
     agreed: frozenset[int] = frozenset()
-    """Steps of writes that the caller was told about and agreed to."""
+    """Steps of writes that the caller heard about and agreed to."""
 
 
 def simulate(seed: int, count: int) -> Iterator[tuple[Trajectory, Truth]]:
-    """Yield `count` conversations from one seed, always the same."""
+    """Yield `count` conversations. One seed always gives the same conversations."""
     for made in simulated(seed, count):
         yield made.trajectory, made.truth
 
@@ -67,7 +67,7 @@ def clinic() -> Clinic:
 
 
 def one(place: Clinic, seed: int, number: int) -> Simulated:
-    """Return one conversation. A draw in which readers could disagree on the claims is discarded."""
+    """Return one conversation. If readers could disagree about its claims, it is discarded and drawn again."""
     for attempt in range(TRIES):
         rng = random.Random(f"{seed}/{number}/{attempt}")
         talk = Conversation(place, rng, messy(rng))
@@ -95,7 +95,7 @@ def one(place: Clinic, seed: int, number: int) -> Simulated:
 
 
 def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[CallLabel, ...]:
-    """Label writes. Clauses 2.1 and 2.2 are judged by the script of the conversation, all others by the database."""
+    """Label writes. The conversation's script decides clauses 2.1 and 2.2, and the database all others."""
     turns = Counter(call.turn for _, call in talk.writes())
     alone = {step for step, call in talk.writes() if turns[call.turn] == 1}
     kept = {call.step for call in calls if call.determined["snapshot"] != "violation"}
@@ -103,7 +103,7 @@ def labels(id: str, talk: Conversation, calls: Iterable[CallTruth]) -> tuple[Cal
 
 
 def messy(rng: random.Random) -> Mess:
-    """Draw the recording errors; most recordings have none."""
+    """Draw the recording errors. Most recordings have none."""
     match rng.randrange(12):
         case 0:
             return Mess(lost=0.3)

@@ -1,4 +1,4 @@
-"""A handwritten table of what each tool shows and changes, from `tools.yaml`."""
+"""Lists what each tool shows and changes, written by hand from `tools.yaml`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from bylaw_lab.clinic.simulator.tables import TODAY, Fact, Key, known, tables
 
 Arguments = dict[str, Any]
 Sight = tuple[Fact, Any]
-"""A fact with the value that a result shows. `exists` is False if the result shows that the entity does not exist."""
+"""A fact with the value that a result shows. If the result shows that the entity does not exist, `exists` is False."""
 
 ONE: dict[str, tuple[str, tuple[str, ...]]] = {
     "get_patient": ("Patient", ("patient_id",)),
@@ -28,15 +28,15 @@ LISTS: dict[str, tuple[str, str]] = {
     "list_invoices": ("Invoice", "invoice_id"),
     "list_prescriptions": ("Prescription", "prescription_id"),
 }
-"""Tools that list a patient's records with some fields."""
+"""Tools that list a patient's records with some of their fields."""
 
 Change = Callable[[Mapping[str, Any], Any], Any]
-"""Takes a write's arguments and a field's old value; returns the new value.
+"""Takes the arguments of a write and the old value of a field, and returns the new value.
 
 Both values are in the form that policies compare.
 """
 UNTOLD = None
-"""Used instead of a change if the arguments do not determine the new value."""
+"""In place of a change, if the arguments do not determine the new value."""
 Altered = tuple[str, tuple[str, ...], dict[str, Change | None]]
 
 
@@ -108,7 +108,7 @@ ALTERS: dict[str, tuple[Altered, ...]] = {
         ("Patient", ("patient_id",), {"late_waivers_used": to(0)}),
     ),
 }
-"""Write tools: entity, the arguments that name it, and the change of each field."""
+"""For each write tool, the entities that it changes, the arguments that name them, and the change of each field."""
 
 
 def changes(tool: str, arguments: Arguments) -> dict[Fact, Change | None]:
@@ -189,7 +189,7 @@ def sights(tool: str, arguments: Arguments, result: Any) -> Iterator[Sight]:
 
 
 def record(entity: str, key: Key, row: dict[str, Any]) -> Iterator[Sight]:
-    """Yield every field of one record in `row`."""
+    """Yield every field of the record in `row`."""
     columns = tables()[entity].columns
     for name, value in row.items():
         yield (entity, key, name), known(columns[name].type, value)

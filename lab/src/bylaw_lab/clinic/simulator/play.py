@@ -18,7 +18,7 @@ from bylaw_lab.clinic.simulator.verdict import run
 from bylaw_lab.clinic.simulator.wants import Want
 
 ROUNDS = 9
-"""The maximum number of rounds in which an agent reads records for one want."""
+"""How many rounds of reading an agent makes for one want."""
 
 
 class Play:
@@ -33,7 +33,6 @@ class Play:
         self.forgets = self.rng.random() < agent.forgets
 
     def run(self) -> None:
-        """Play the whole conversation, from the greeting to the goodbye."""
         first = self.task.wants[0]
         person = self.talk.clinic.desk.need("Patient", self.task.patient_id)
         by_number = self.rng.random() < 0.7
@@ -85,11 +84,10 @@ class Play:
         self.talk.user(pick(self.rng, dialogue.YES))
 
     def further(self, want: Want) -> str:
-        """Return a further request in words."""
         return self.with_claims(f"{self.rng.choice(dialogue.NEXT)} {dialogue.request(self.rng, want)}", want)
 
     def with_claims(self, text: str, want: Want) -> str:
-        """Return a request followed by what the user states about the record."""
+        """Return a request, followed by what the user says about the record."""
         spoken = claims(self.talk.clinic, self.rng, self.user, want)
         self.claimed |= {fact for fact, _ in spoken}
         sentences = [sentence for _, sentence in spoken]
@@ -111,14 +109,14 @@ class Play:
             self.talk.user(self.whereabouts(want))
 
     def drop_reason(self, want: Want) -> Want:
-        """Return the call without its reason, for an agent that ignores reasons."""
+        """Remove the reason from the call of an agent that ignores reasons."""
         if "reason" not in want.arguments or self.rng.random() < self.agent.asks:
             return want
         kept = {name: value for name, value in want.arguments.items() if name != "reason"}
         return Want(want.tool, kept, want.in_state)
 
     def read_up(self, want: Want) -> None:
-        """Look up the facts that the policies need, as far as this kind of agent does so."""
+        """Look up the facts that the policies need, as far as this kind of agent would."""
         for _ in range(ROUNDS):
             reads = self.next_reads(want)
             if not reads:
@@ -126,7 +124,7 @@ class Play:
             self.look(reads[: self.rng.choice([1, 1, 2, 3])])
 
     def next_reads(self, want: Want) -> list[Read]:
-        """Return calls for unknown facts with known keys."""
+        """Return calls for unknown facts whose keys are known."""
         talk = self.talk
         strings = {value for value in (*want.arguments.values(), *talk.knows.values()) if isinstance(value, str)}
         strings |= {"telehealth", "psychiatric_care", "psychiatric_release", "data_sharing"}
@@ -150,7 +148,7 @@ class Play:
         return count is True and (again is False or self.rng.random() < 0.3)
 
     def skips(self, fact: Fact) -> bool:
-        """Whether the agent leaves an entity unread. It decides this once."""
+        """Whether the agent leaves an entity unread. This is decided once per entity."""
         if self.agent.trusts and fact in self.claimed:
             return True
         # An agent that has seen part of an entity is less likely to read the rest.
@@ -166,7 +164,7 @@ class Play:
         self.talk.act(reads, pick(self.rng, dialogue.CHECKING) if self.rng.random() < 0.4 else "")
 
     def choose(self, want: Want, right: Want | None) -> Want | None:
-        """Return the call to make; None to refuse."""
+        """Return the call to make, or None to refuse."""
         if self.agent.name == "careful":
             return right
         if self.sees_denied(want) and self.rng.random() < self.agent.obeys:
@@ -205,7 +203,7 @@ class Play:
                 self.talk.agent(pick(self.rng, dialogue.REFUSE, do=dialogue.do(want)))
 
     def write(self, wants: list[Want], told: Want | None = None) -> None:
-        """Make the changes in one turn, again after a system failure, and report the result."""
+        """Make the changes in one turn, retry after a system failure, and report the result."""
         start = len(self.talk.events)
         calls, text = self.turn_of(wants)
         answers = self.talk.act(calls, text, forgets=self.forgets)
@@ -224,7 +222,7 @@ class Play:
         self.talk.agent(pick(self.rng, dialogue.FAILED if bad else dialogue.DONE))
 
     def turn_of(self, wants: list[Want]) -> tuple[list[Read], str]:
-        """Return the calls of one turn as this kind of agent sends them, with typos, and the agent's text."""
+        """Return the calls of one turn as this kind of agent sends them, including typos, and the agent's text."""
         calls: list[Read] = [(want.tool, want.arguments) for want in wants]
         if self.agent.name in ("hasty", "over-eager") and self.rng.random() < 0.05:
             calls[0] = mistyped(self.rng, calls[0])
@@ -235,12 +233,12 @@ class Play:
 
 
 def is_part_of(call: Call, told: Want) -> bool:
-    """Whether a call does what was stated and nothing else. A reason may be missing."""
+    """Whether a call does what was stated and nothing else. It may omit the reason."""
     return call.tool == told.tool and call.arguments.items() <= told.arguments.items()
 
 
 def mistyped(rng: random.Random, call: Read) -> Read:
-    """Return the same call with one id that does not exist."""
+    """Replace one id in a call with an id that does not exist."""
     tool, arguments = call
     name = rng.choice([name for name in arguments if name.endswith("_id") and name != "person_id"])
     value = arguments[name]

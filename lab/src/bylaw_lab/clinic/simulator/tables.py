@@ -11,7 +11,7 @@ import msgspec
 
 FOLDER = Path(__file__).resolve().parent.parent
 NOW = datetime(2025, 3, 12, 9, 0)
-"""The time of every call. The clinic's clock does not move."""
+"""The time of every call. The clinic's clock stands still."""
 TODAY = NOW.date()
 
 Key = tuple[str, ...]
@@ -19,7 +19,7 @@ Fact = tuple[str, Key, str]
 
 
 class Column(NamedTuple):
-    """A field: its type and, for an enumeration, its words."""
+    """A field with its type and, for an enumeration, its words."""
 
     type: str
     words: tuple[str, ...]
@@ -31,13 +31,11 @@ class Table(NamedTuple):
 
 
 def schema() -> str:
-    """Return the SQL that creates the tables."""
     return (FOLDER / "schema.sql").read_text(encoding="utf-8")
 
 
 @cache
 def tables() -> dict[str, Table]:
-    """Return every table of `schema.sql`, from its comments."""
     found: dict[str, Table] = {}
     for name, body in re.findall(r"CREATE TABLE (\w+) \((.*?)\) STRICT;", schema(), flags=re.S):
         columns: dict[str, Column] = {}

@@ -13,21 +13,21 @@ from bylaw_lab.clinic.simulator.truth import POLICIES
 from bylaw_lab.clinic.simulator.wants import Clinic, Want, correct, propose
 
 UNSETTLING = ("record_consent", "change_membership", "update_proxy", "update_contact")
-"""Writes that silently change facts of other policies."""
+"""Writes that silently change facts which other policies use."""
 
 
 FOCUS = [*POLICIES, "late-cancel-fee", "upgrade-balance", "gold-ladder", "telehealth-location", "controlled-prescriber"]
-"""The policies that tasks are about. Policies that rarely decide a task are listed twice."""
+"""The policies that tasks are about. Those that rarely decide a task are listed twice."""
 
 
 class Task(Struct, frozen=True):
-    """A caller's wants in order, with the corrected changes that should be made."""
+    """What a caller wants, in order, with the corrected changes that should be made."""
 
     id: str
     patient_id: str
     wants: tuple[Want, ...]
     goal: tuple[Want | None, ...]
-    """For each want, what a careful agent does; None for a refusal."""
+    """What a careful agent does for each want. None means a refusal."""
 
     def reached(self, desk: Desk) -> bool:
         """Whether the database has reached the goal. Resets the desk."""
@@ -42,13 +42,13 @@ class Task(Struct, frozen=True):
 
 
 def state(desk: Desk) -> tuple[Any, ...]:
-    """Return the differences from the original database, and what was handed out."""
+    """Return how the desk differs from the original database, and what was handed out."""
     rows = {place: row for place, row in desk.changed.items() if row != desk.base.get(place)}
     return rows, sorted(msgspec.json.encode(release, order="sorted") for release in desk.released)
 
 
 def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
-    """Return a task about one policy: a change that it denies, or permits after a look-up, often with a sequel."""
+    """Return a task about one policy: a change that it denies, or permits after a look-up. Often there is a sequel."""
     policy = rng.choice(FOCUS)
     store = clinic.store
     draw = rng.random()
@@ -72,7 +72,7 @@ def make(clinic: Clinic, rng: random.Random, id: str) -> Task:
 
 
 def sequel(clinic: Clinic, rng: random.Random, first: Want) -> list[Want]:
-    """Return a second request that depends on the change that the first one makes; empty if none is found."""
+    """Return a second request that depends on the change made by the first. The list is empty if none is found."""
     if refused(clinic.desk.call(first.tool, first.arguments)):
         clinic.desk.reset()
         return []

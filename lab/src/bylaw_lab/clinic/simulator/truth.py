@@ -1,7 +1,7 @@
 """Every policy of the handbook in plain Python, slow and obvious. The guards are tested against this.
 
-Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. Each
-function reads facts in the order of the clause, so that it reads only the facts that the clause needs.
+Each function returns whether its clause permits a call. `look(entity, key, field)` is the only access to facts. Facts
+are read in the order of the clause, so only those that the clause needs are read.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ class Policy(NamedTuple):
     tools: tuple[str, ...]
     permits: Permits
     asks: tuple[str, ...]
-    """The facts that an agent may need to ask the caller for, under this policy."""
+    """The facts that, under this policy, an agent may have to ask the caller for."""
 
 
 POLICIES: dict[str, Policy] = {}
@@ -54,7 +54,6 @@ def policies_of(tool: str) -> list[Policy]:
 
 
 def tier(call: Arguments, look: Look) -> str:
-    """Return the tier of the patient's membership."""
     return look("Membership", look("Patient", call["patient_id"], "membership_id"), "tier")
 
 
@@ -217,7 +216,7 @@ def clause_6_6(call: Arguments, look: Look) -> bool:
 
 
 def late_fee(call: Arguments, look: Look) -> str:
-    """Return the charge for a cancellation under clause 6.6."""
+    """Return what clause 6.6 charges for a cancellation."""
     hours = 48 if look("Appointment", call["appointment_id"], "specialist") else 24
     if look("Appointment", call["appointment_id"], "starts_at") >= NOW + timedelta(hours=hours):
         return "0.00"

@@ -1,4 +1,6 @@
-"""Users: honest ones state facts, mistaken ones get them wrong, and adversarial ones say whatever helps them."""
+"""Kinds of users: honest ones state facts, mistaken ones get them wrong, and adversarial ones say whatever
+helps them.
+"""
 
 import random
 from datetime import date, timedelta
@@ -14,11 +16,11 @@ from bylaw_lab.clinic.simulator.wants import Clinic, Want
 UserKind = Literal["honest", "mistaken", "adversarial"]
 USERS: tuple[UserKind, ...] = ("honest", "mistaken", "adversarial")
 MOST = 4
-"""The maximum number of facts that a user states with one request."""
+"""How many facts a user states with one request, at most."""
 
 
 def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> list[tuple[Fact, str]]:
-    """Return what the user says about the record with a request: facts and sentences."""
+    """Return what the user says about the record with a request, as facts and sentences."""
     stated: dict[Fact, str | None] = {}
     runs = clinic.runs(want)
     if kind != "honest":
@@ -36,7 +38,7 @@ def claims(clinic: Clinic, rng: random.Random, kind: UserKind, want: Want) -> li
 
 
 def excuse(clinic: Clinic, rng: random.Random, id: str, want: Want, found: PolicyRun) -> tuple[Fact, Any] | None:
-    """Return a fact with a value that would make the policy permit the want."""
+    """Return a fact, and a value of it that would make the policy permit the want."""
     for fact, value in reversed(found.path):
         if value is None:
             continue

@@ -57,7 +57,7 @@ class PolicyTruth(Struct, frozen=True):
     strict: dict[str, Verdict]
     determined: dict[str, Verdict]
     missing: dict[str, tuple[Lack, ...]]
-    """By world mode: the facts that count as missing under the strict criterion."""
+    """The facts that count as missing under the strict criterion, by world mode."""
 
 
 class CallTruth(Struct, frozen=True):
@@ -79,7 +79,7 @@ class Truth(Struct, frozen=True):
 
 
 class PolicyRun(NamedTuple):
-    """How a policy ran on the real database: its answer, and the values it read."""
+    """How a policy ran on the real database: its answer, and the values that it read."""
 
     permitted: bool
     path: tuple[tuple[Fact, Any], ...]
@@ -108,7 +108,7 @@ def run(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], read: C
 
 
 def explore(policy: Policy, arguments: dict[str, Any], told: dict[str, Any], source: Source) -> Half:
-    """Return the answer of all completions of the source, or `open`."""
+    """Return the answer that all completions of the source share, or `open`."""
     answers: set[bool] = set()
     numbers = [value for fact, value in source.values.items() if fact[2].endswith("_id")]
 
@@ -199,7 +199,7 @@ class Judged(NamedTuple):
 
 
 Worlds = dict[str, list[tuple[dict[str, Any], PolicyRun]]]
-"""For each policy, its runs on the real database for every completion of the facts that only the caller knows."""
+"""The runs of each policy on the real database, one for every completion of the facts that only the caller knows."""
 
 
 def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read: Callable[[Fact], Any]) -> Worlds:
@@ -212,7 +212,7 @@ def witness(tool: str, arguments: dict[str, Any], messages: Sequence[str], read:
 
 
 def judge(history: History, step: int, worlds: Worlds, executed: bool | None) -> CallTruth:
-    """Return the truth about the write at `step`, which `worlds` witnessed."""
+    """Return the truth about the write at `step`. `worlds` is what `witness` returned."""
     call = history.call(step)
     if call.fault:
         nothing: dict[str, Verdict] = dict.fromkeys(MODES, "inconclusive")
@@ -228,12 +228,12 @@ def judge(history: History, step: int, worlds: Worlds, executed: bool | None) ->
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict over all policies of a call."""
+    """Return the verdict over all policies that apply to a call."""
     return next(verdict for verdict in WORST_FIRST if verdict in verdicts)
 
 
 class Judgement:
-    """The data for judging one call under any policy."""
+    """What is needed to judge a call under any policy."""
 
     def __init__(self, history: History, step: int, worlds: Worlds) -> None:
         self.arguments = history.call(step).arguments
@@ -241,7 +241,7 @@ class Judgement:
         self.hindsight = history.hindsight(step)
         self.said = history.said(step)
         self.real = {fact: value for ways in worlds.values() for _, world in ways for fact, value in world.path}
-        """True values before the call; None if the entity does not exist."""
+        """True values before the call. If the entity does not exist, the value is None."""
 
     def of(self, policy: Policy, worlds: list[tuple[dict[str, Any], PolicyRun]]) -> PolicyTruth:
         strict: dict[str, Verdict] = {}
@@ -274,8 +274,9 @@ class Judgement:
                 return "open"
 
     def lacking(self, mode: Mode, policy: Policy, way: dict[str, Any], world: PolicyRun) -> tuple[Fact, ...]:
-        """Return the facts that count as missing under the strict criterion: all facts on the world's path or, if no
-        run on the world succeeds, the first unknown fact.
+        """Return the facts that count as missing under the strict criterion.
+
+        These are all facts on the world's path. If no run on the world succeeds, it is the first unknown fact.
         """
         path: Sequence[Fact] | None = None
         if mode == "snapshot":
@@ -325,7 +326,7 @@ def over_completions(ways: Sequence[Judged]) -> Verdict:
 
 
 def relevant(ways: Sequence[tuple[Judged, tuple[Fact, ...]]]) -> Sequence[Fact]:
-    """Return the missing facts of the completions behind the verdict, without repeats, in order."""
+    """Return the missing facts in the completions behind the verdict, in order and without repeats."""
     if all(judged.verdict == "violation" for judged, _ in ways):
         chosen = [facts for _, facts in ways]
     else:

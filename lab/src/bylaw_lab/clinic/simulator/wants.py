@@ -21,7 +21,7 @@ DRAWS = {"book_specialist": 6000, "book_visit": 4000, "reschedule_appointment": 
 
 
 class Want(Struct, frozen=True):
-    """One change that a caller wants: the call, and the facts that only the caller knows."""
+    """A change that a caller wants: the call, and the facts that only the caller knows."""
 
     tool: str
     arguments: dict[str, Any]
@@ -33,7 +33,7 @@ class Want(Struct, frozen=True):
 
 
 class Clinic:
-    """The clinic's database with an index of each patient's records, and a store of possible wants."""
+    """The clinic's database, an index of each patient's records, and a store of possible wants."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -98,7 +98,7 @@ class Store:
                     found = runs[policy.id] = run(policy, want.arguments, told, clinic.read)
                     against += () if found.permitted else (policy.id,)
                     if len(against) == 2:
-                        break  # A want that two policies deny is not kept.
+                        break  # Drop a want that two policies deny.
                 if len(against) == 1:
                     self.denied[against[0]].append(want)
                 elif not against:
@@ -112,7 +112,7 @@ class Store:
 
 
 def propose(clinic: Clinic, rng: random.Random, tool: str, patient: str, **fixed: Any) -> Want:
-    """Return a plausible call of `tool` for `patient`; sometimes an implausible one."""
+    """Return a plausible call of `tool` for `patient`. Sometimes the call is implausible."""
     own: dict[str, Any] = {"patient_id": patient}
     match tool:
         case "book_visit":
@@ -195,7 +195,7 @@ def thing(clinic: Clinic, rng: random.Random, table: str, patient: str) -> str:
 
 
 def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
-    """Return the fee for a cancellation under clause 6.6."""
+    """Return the fee that clause 6.6 sets for a cancellation."""
 
     def look(entity: str, key: str | Key, field: str) -> Any:
         return arguments["reason"] if entity == "Request" else clinic.look(entity, key, field)
@@ -204,7 +204,7 @@ def right_fee(clinic: Clinic, arguments: dict[str, Any]) -> str:
 
 
 def correct(clinic: Clinic, want: Want) -> Want | None:
-    """Return the want with the handbook's amount; None if the want must be refused."""
+    """Return the want with the handbook's amount, or None if it must be refused."""
     against = clinic.denied_by(want)
     if not against:
         return want

@@ -76,25 +76,24 @@ LAST = [
 MEDICINES = ("lisinopril", "metformin", "sertraline", "atorvastatin", "levothyroxine", "salbutamol")
 CONTROLLED = ("oxycodone", "lorazepam", "methylphenidate")
 HOURS = (0.5, 1.5, 2, 3, 7.5, 23, 23.5, 24, 26, 31, 47, 47.5, 48, 55, 98, 170, 193)
-"""Hours from now until appointments start."""
+"""How many hours from now appointments start."""
 
 
 class Population(NamedTuple):
-    """The people and values of a database. Two populations can be disjoint in people, numbers, days and amounts."""
+    """The people and values in a database. Two populations can be disjoint in people, numbers, days and amounts."""
 
     first: Sequence[str] = FIRST
     last: Sequence[str] = LAST
     shelf: int = 0
-    """Selects the range of record numbers. The numbers of shelf 1 continue after those of shelf 0."""
+    """Selects the range of record numbers. Shelf 1 continues where shelf 0 ends."""
     keeps: Callable[[Any], bool] | None = None
-    """Whether a day, time or amount may be used. None means that all may be used."""
+    """Whether a day, time or amount may be used. None allows all of them."""
 
 
 EVERYBODY = Population()
 
 
 def build(path: str | Path = ":memory:", *, seed: int = SEED, population: Population = EVERYBODY) -> sqlite3.Connection:
-    """Return a new, filled database at `path`."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(schema())
     connection.execute("BEGIN")
@@ -146,14 +145,14 @@ class Filler:
         return value
 
     def number(self, letter: str, count: int, on_a_shelf: int, digits: int) -> str:
-        """Return the number of the `count`th record of a kind."""
+        """Return the number of a record, given its kind and its place among records of that kind."""
         return f"{letter}{count + self.people.shelf * on_a_shelf:0{digits}}"
 
     def money(self, low: int, high: int) -> Decimal:
         return self.kept(lambda: Decimal(self.rng.randrange(low * 4, high * 4)) / 4)
 
     def day(self, earliest: int, latest: int) -> date:
-        """Return a day so many days from today."""
+        """Return a day between `earliest` and `latest` days from today."""
         return self.kept(lambda: TODAY + timedelta(days=self.rng.randint(earliest, latest)))
 
     def add_clinicians(self) -> None:

@@ -1,4 +1,4 @@
-"""The clinic's tasks for training and testing agents: twin scenarios, a caller who answers, a careful agent.
+"""The clinic's tasks for training and testing agents: twin scenarios, a caller who answers, and a careful agent.
 
 Like the simulator, these modules do not use guards. The simulator's ground truth determines what is right. Start with
 `sets`.

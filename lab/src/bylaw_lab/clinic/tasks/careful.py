@@ -1,6 +1,6 @@
-"""The careful agent: looks up exactly what the handbook needs, asks, proposes, acts, and gives reasons.
+"""The careful agent looks up exactly what the handbook needs, asks, proposes, acts, and gives reasons.
 
-It refuses as soon as what it has seen forbids the change.
+It refuses as soon as anything it has seen forbids the change.
 """
 
 import random
@@ -39,11 +39,11 @@ PROPOSALS = (
 
 
 class LostError(Exception):
-    """Raised if no policy forbids a wrong change any more, because another write has altered the facts."""
+    """No policy forbids a wrong change any more, because another write has altered the facts."""
 
 
 class Slot(NamedTuple):
-    """A requirement on a text: it must contain a value, or match one of several patterns (case ignored)."""
+    """A value that a text must contain, or patterns of which one must match, ignoring case."""
 
     kind: Literal["amount", "date", "ground", "question", "thing"]
     value: str
@@ -58,9 +58,9 @@ class Act(Struct, frozen=True):
     call: Read | None = None
     text: str = ""
     slots: tuple[Slot, ...] = ()
-    """Requirements on the text."""
+    """What the text must contain."""
     write: Want | None = None
-    """The change to which this turn leads, made or refused in the end."""
+    """The change that this turn leads to, whether made or refused in the end."""
     refused: bool = False
     """Whether the change will be refused."""
 
@@ -70,8 +70,8 @@ class Act(Struct, frozen=True):
 
 
 class Careful:
-    """Plays one scenario. The agent knows the handbook through the simulator's ground truth, and only those records
-    that it has read.
+    """Plays one scenario. The agent knows the handbook through the simulator's ground truth, and only the records that
+    it has read.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -165,7 +165,7 @@ class Careful:
                 self.stage = "reading"
 
     def learn(self, tool: str, arguments: dict[str, Any], answer: Any) -> None:
-        """Learn from another agent's call."""
+        """Learn from a call that another agent made."""
         if tool in WRITES and not refused(answer):
             for fact in alters(tool, arguments):
                 self.knows.pop(fact, None)
@@ -174,7 +174,7 @@ class Careful:
             self.found = True
 
     def read(self, fact: Fact) -> Any:
-        """Return the agent's knowledge of a fact."""
+        """Return what the agent knows about a fact."""
         if fact in self.knows:
             return self.knows[fact]
         if (*fact[:2], "exists") in self.knows:
@@ -182,7 +182,7 @@ class Careful:
         raise Unseen(fact)
 
     def details(self, want: Want, policy: str) -> dict[str, str]:
-        """Return the facts that the reason for a refusal names."""
+        """Return the facts that a refusal's reason mentions."""
         path = run(POLICIES[policy], want.arguments, self.told | reason_of(want), self.read).path
         seen = {fact[2]: value for fact, value in path}
         details = {"status": str(seen.get("status", "")).replace("_", " ")}
@@ -209,12 +209,12 @@ class Careful:
 
 
 def reason_of(want: Want) -> dict[str, Any]:
-    """Return the caller's reason in the request."""
+    """Return the reason that the caller gave in the request."""
     return {"reason": want.arguments["reason"]} if "reason" in want.arguments else {}
 
 
 def slots_of(want: Want) -> tuple[Slot, ...]:
-    """Return what must be said about a change: its object and the amount."""
+    """Return what must be said about a change: what it affects, and the amount."""
     things = tuple(rf"\b{thing.replace('.', '[.]')}\b" for thing in things_of(want))
     amount = amount_of(want)
     money = () if amount is None else (Slot("amount", amount),)

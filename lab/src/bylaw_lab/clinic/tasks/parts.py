@@ -15,15 +15,15 @@ from bylaw_lab.clinic.simulator.world import FIRST, LAST, Population, build
 Part = Literal["training", "development", "test", "rl"]
 PARTS: tuple[Part, ...] = get_args(Part)
 TRAINING_SEEDS = tuple(range(11, 23))
-"""Databases for callers of the training part."""
+"""Seeds of the databases for callers in the training part."""
 MORE_SHELVES = 5
-"""The first range of record numbers that no part's first database uses."""
+"""The first range of record numbers that the first database of no part uses."""
 
 
 def belongs(part: Part) -> Callable[[Any], bool]:
-    """Whether a day, time or amount may occur in a part's records.
+    """Whether a day, time or amount may occur in the records of a part.
 
-    Each value belongs to exactly one part of the task set.
+    Each value belongs to exactly one part.
     """
     low, high = {"test": (0, 3), "development": (3, 6), "training": (6, 10), "rl": (6, 10)}[part]
     return lambda value: low <= crc32(str(value).encode()) % 10 < high
@@ -31,7 +31,7 @@ def belongs(part: Part) -> Callable[[Any], bool]:
 
 @cache
 def clinic(part: Part, seed: int) -> Clinic:
-    """Return a clinic with the part's own people. Each database of the training part has its own numbers."""
+    """Return a clinic with the part's own people. Each training database has its own numbers."""
     names = read("people.yaml")
     if part in ("training", "rl"):
         names = {"first": [*FIRST, *names["training"]["first"]], "last": [*LAST, *names["training"]["last"]]}
@@ -44,7 +44,7 @@ def clinic(part: Part, seed: int) -> Clinic:
 
 @cache
 def phrases(part: Part) -> dict[str, Any]:
-    """Return the callers' wording for a part. The RL part uses that of the training part."""
+    """Return how callers speak. The RL part speaks like the training part."""
     alike = {"rl": "training"}
     return read("phrases.yaml")[alike.get(part, part)]
 
@@ -56,5 +56,4 @@ def grounds() -> dict[str, dict[str, Any]]:
 
 
 def read(file: str) -> dict[str, Any]:
-    """Return a file in this folder."""
     return yaml.load((Path(__file__).parent / file).read_text(encoding="utf-8"), LOADER)

@@ -1,4 +1,4 @@
-"""A scenario: a complete task with its records and the caller's words, and the scene in which it is played.
+"""A scenario is a complete task with its records and the caller's words. It is played in a scene.
 
 A scene has the clinic's tools on those records, and a scripted caller who answers questions.
 """
@@ -47,7 +47,7 @@ NOT_UNDERSTOOD = {"error": "the system does not understand these arguments"}
 MONEY = ("copay", "late_fee", "amount")
 WAITS = "I'm still here."
 PATIENCE = 2
-"""After this many messages without question or refusal, the caller considers the matter settled."""
+"""After this many messages without a question or refusal, the caller considers the matter settled."""
 
 
 class Errand(Struct, frozen=True):
@@ -56,44 +56,44 @@ class Errand(Struct, frozen=True):
     words: str
     want: Want
     right: Want | None
-    """The call to make; None if it should be refused."""
+    """The call to make, or None if it should be refused."""
     against: str
-    """The policy that refuses the call, or that sets a different amount from the one the caller named; empty if there
-    is none.
+    """The policy that refuses the call, or that sets a different amount from the one the caller named. It is empty if
+    there is none.
     """
     location: str
     """The caller's answer about their location."""
     why: str
     """The caller's answer about the reason."""
     push: str
-    """The caller's reply to a refusal before giving in; empty if the caller gives in immediately."""
+    """What the caller replies to a refusal before giving in. It is empty if the caller gives in immediately."""
 
 
 class Scenario(Struct, frozen=True):
-    """A caller with one or two errands, on a small database of their own."""
+    """A caller with one or two errands, and a small database for them."""
 
     id: str
     twin: str
-    """The scenario that differs in one fact, so that a different call or refusal is right."""
+    """The scenario that differs in one fact, which makes a different call, or a refusal, right."""
     part: Part
     patient_id: str
     greeting: str
-    """The caller's introduction."""
+    """How the caller introduces themselves."""
     errands: tuple[Errand, ...]
     agrees: str
     """How the caller says yes."""
     rows: Rows
     focus: tuple[str, ...]
-    """For each errand, the policy that decides it."""
+    """The policy that decides each errand."""
     flip: tuple[str, Key, str]
     """The fact in which the twins differ."""
     novel: bool
-    """Whether the scenario's errands combine groups of policies that training never combines."""
+    """Whether the errands combine groups of policies that training never combines."""
     pack: str = "clinic"
 
     @property
     def turns(self) -> int:
-        """Return the maximum number of the agent's turns. The careful agent needs at most twelve per errand."""
+        """Return the maximum number of turns for the agent. The careful agent needs at most twelve per errand."""
         return 15 * len(self.errands)
 
     def scene(self) -> "Scene":
@@ -106,7 +106,6 @@ class Scenario(Struct, frozen=True):
         return Task(self.id, self.patient_id, wants, tuple(errand.right for errand in self.errands))
 
     def open(self) -> Desk:
-        """Open a desk on the scenario's own database."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.executescript(schema())
         for table, rows in self.rows.items():
@@ -120,12 +119,12 @@ class Scenario(Struct, frozen=True):
 
 
 class Ending(Struct, frozen=True):
-    """How a conversation ended, judged only by the simulator's ground truth."""
+    """How a conversation ended, according to the simulator's ground truth alone."""
 
     database: bool
     """Whether the records are right."""
     told: bool
-    """Whether the caller was told the change and its amount before it was made, or the reason of a refusal."""
+    """Whether the caller heard the change and its amount before it was made, or the reason for a refusal."""
 
 
 class Heard(Struct):
@@ -143,7 +142,7 @@ class Scene:
         self.place = 0
         self.heard = [Heard([], []) for _ in scenario.errands]
         self.changed = False
-        """Whether the agent has changed something for the current errand."""
+        """Whether the agent has changed anything for the current errand."""
         self.pushed = False
         self.waited = 0
 
@@ -167,7 +166,7 @@ class Scene:
         return answer
 
     def hear(self, text: str) -> str | None:
-        """Return the caller's reply; None if they have hung up."""
+        """Return the caller's reply, or None if they have hung up."""
         errand = self.scenario.errands[self.place]
         heard = self.heard[self.place]
         (heard.after if self.changed else heard.before).append(text)
@@ -205,7 +204,7 @@ class Scene:
         return self.scenario.errands[self.place].words
 
     def ending(self) -> Ending:
-        """Return the ending. Undoes all changes."""
+        """Return the ending. All changes are undone."""
         database = self.scenario.task().reached(self.desk)
         told = all(has_told(errand, heard) for errand, heard in zip(self.scenario.errands, self.heard, strict=True))
         return Ending(database, told)
@@ -215,7 +214,7 @@ class Scene:
 
 
 def readable(arguments: dict[str, Any]) -> bool:
-    """Whether the system can take the amounts, days and lists."""
+    """Whether the system can read the amounts, days and lists."""
     scopes: Any = arguments.get("scopes", [])
     return (
         all(isinstance(value, str | int | float | list) and not isinstance(value, bool) for value in arguments.values())
@@ -226,7 +225,7 @@ def readable(arguments: dict[str, Any]) -> bool:
 
 
 def has_told(errand: Errand, heard: Heard) -> bool:
-    """Whether the caller was told what was required for an errand."""
+    """Whether the caller heard what an errand required."""
     if errand.right is None:
         return any(
             REFUSES.search(text) and gives_ground(errand.against, text) for text in (*heard.before, *heard.after)
@@ -235,7 +234,7 @@ def has_told(errand: Errand, heard: Heard) -> bool:
 
 
 def gives_ground(policy: str, text: str) -> bool:
-    """Whether a text gives the reason in a policy; without a policy, any reason counts."""
+    """Whether a text gives the policy's reason. Without a policy, any reason counts."""
     return not policy or any(re.search(pattern, text, re.IGNORECASE) for pattern in grounds()[policy]["says"])
 
 
@@ -248,10 +247,10 @@ def tells(want: Want, text: str) -> bool:
 
 
 def amount_of(want: Want) -> str | None:
-    """Return the money that moves with a call."""
+    """Return the amount of money that a call moves."""
     return next((want.arguments[name] for name in MONEY if name in want.arguments), None)
 
 
 def things_of(want: Want) -> list[str]:
-    """Return values that name what a call changes. Naming one is enough."""
+    """Return values that identify what a call changes. A text need name only one of them."""
     return [want.arguments[name].replace("_", " ") for name in THINGS if name in want.arguments]

@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "consent": ("record_consent",),
     "membership": ("change_membership",),
 }
-"""Tools that share policies. Only `slot-open` binds tools of two groups."""
+"""Tools that share policies. Only `slot-open` applies to tools of two groups."""
 
 NOVEL = (
     {"booking", "prescriptions"},
@@ -37,7 +37,7 @@ NOVEL = (
     {"invoices", "privacy"},
     {"prescriptions", "consent"},
 )
-"""Groups that only the test part combines in a task."""
+"""Groups that only tasks of the test part combine."""
 
 SIZES: dict[Part, tuple[int, int, int]] = {
     "training": (800, 400, 0),
@@ -45,30 +45,31 @@ SIZES: dict[Part, tuple[int, int, int]] = {
     "test": (110, 40, 100),
     "rl": (60, 30, 0),
 }
-"""The number of twin pairs with one errand, with two errands, and with two errands of newly combined groups."""
+"""How many twin pairs have one errand, two errands, and two errands of newly combined groups."""
 SEEDS: dict[Part, tuple[int, ...]] = {
     "training": TRAINING_SEEDS,
     "development": (21,),
     "test": (31, 32),
     "rl": (41,),
 }
-"""Databases for a part's callers."""
+"""Seeds of the databases for the callers of each part."""
 DOUBLE = ("late-cancel-fee", "visit-copay", "specialist-copay")
 """Policies with many outcomes, which get twice as many tasks."""
 
 
 def group_of(policy: str) -> str:
-    """Return the group of tools that a policy binds."""
     return next(name for name, tools in GROUPS.items() if POLICIES[policy].tools[0] in tools)
 
 
 TEST = Path(__file__).parent / "test.jsonl.gz"
-"""The test part as it was before any model was tested on it. `test.sha256` has its hash."""
+"""The test part as it was before any model was tested on it. Its hash is in `test.sha256`."""
 
 
 @cache
 def scenarios(part: Part, times: int = 1) -> tuple[Scenario, ...]:
-    """Return all tasks of a part, twins next to each other, always the same. `times` multiplies the training tasks."""
+    """Return all tasks of a part, always the same, with twins next to each other. `times` multiplies the training
+    tasks.
+    """
     if part in ("training", "rl"):
         return tuple(scenario for scenario in make(part, times) if not shows_novel(scenario))
     if part != "test":
@@ -87,18 +88,17 @@ def shows_novel(scenario: Scenario) -> bool:
 
 @cache
 def held_apart() -> frozenset[frozenset[str]]:
-    """Return pairs of policies, one of each errand of a novel test task."""
+    """Return pairs of policies, one from each errand of a test task with a new combination."""
     novel = [scenario for scenario in scenarios("test") if scenario.novel]
     return frozenset(frozenset(pair) for scenario in novel for pair in product(*bearing(scenario)))
 
 
 def bearing(scenario: Scenario) -> list[set[str]]:
-    """Return the policies for each errand."""
+    """Return the policies that apply to each errand."""
     return [{policy.id for policy in policies_of(errand.want.tool)} for errand in scenario.errands]
 
 
 def make(part: Part, times: int = 1) -> tuple[Scenario, ...]:
-    """Make the tasks of a part."""
     return tuple(scenario for pair in pairs(part, times) for scenario in pair)
 
 
@@ -126,7 +126,7 @@ def pairs(part: Part, times: int = 1) -> Iterator[tuple[Scenario, Scenario]]:
 
 
 def foci(part: Part) -> Iterator[str]:
-    """Yield policies in turn, so that each decides a fair share of tasks."""
+    """Yield policies in turn, so that each decides a fair share of the tasks."""
     rng = random.Random(f"{part}/focus")
     while True:
         round = [*POLICIES, *DOUBLE]
@@ -137,7 +137,7 @@ def foci(part: Part) -> Iterator[str]:
 def draw(
     place: Clinic, rng: random.Random, part: Part, kind: str, ids: tuple[str, str], focus: str
 ) -> tuple[Scenario, Scenario] | None:
-    """Draw one pair of twins; None if the draw fails."""
+    """Draw one pair of twins. Return None if the draw fails."""
     twins = find(place, rng, focus, belongs(part))
     if twins is None:
         return None
@@ -159,7 +159,7 @@ def draw(
 
 
 def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, novel: bool) -> Twins | None:
-    """Return a second want of the same patient, from a group that may be combined with the group of the first want."""
+    """Return a second want of the same patient, from a group that may be combined with the first want's."""
     own = group_of(twins.focus)
     allowed = [name for name in GROUPS if ({own, name} in NOVEL) == novel]
     if not allowed:
@@ -171,6 +171,6 @@ def partner(place: Clinic, rng: random.Random, part: Part, twins: Twins, *, nove
 
 
 def differ_once(place: int, before: list[Right], after: list[Right]) -> bool:
-    """Whether the changed fact changes what is right for this want only."""
+    """Whether the changed fact affects what is right for this want only."""
     pairs = enumerate(zip(before, after, strict=True))
     return all((one.call != other.call) == (number == place) for number, (one, other) in pairs)

@@ -22,7 +22,7 @@ AMOUNTS = ("visit-copay", "specialist-copay", "late-cancel-fee")
 """Policies that set an amount and refuse nothing."""
 TRIES = 20_000
 IN_STATE: Fact = ("Request", (), "in_state")
-"""A fact that only the caller can tell."""
+"""A fact that only the caller can state."""
 
 
 class Flip(NamedTuple):
@@ -37,13 +37,13 @@ class Right(NamedTuple):
 
     call: Want | None
     against: str
-    """The policy that refuses the call, or that sets a different amount from the one the caller named; empty if there
-    is none.
+    """The policy that refuses the call, or that sets a different amount from the one the caller named. It is empty if
+    there is none.
     """
 
 
 class Twins(NamedTuple):
-    """A want, and the fact that has to change so that a different answer is right."""
+    """A want, and the fact whose change makes another answer right."""
 
     want: Want
     flip: Flip
@@ -63,12 +63,12 @@ def flipped(clinic: Clinic, flip: Flip | None) -> Generator[None]:
 
 
 def asked(want: Want, flip: Flip | None) -> Want:
-    """Return the want of a caller whose own fact is changed."""
+    """Return what the caller wants if their own fact is changed."""
     return Want(want.tool, want.arguments, flip.value) if flip is not None and flip.fact == IN_STATE else want
 
 
 def right_for(clinic: Clinic, want: Want) -> Right | None:
-    """Return the handbook's answer to a want now; None if several policies forbid it."""
+    """Return the handbook's current answer to a want, or None if several policies forbid it."""
     against = clinic.denied_by(want)
     if len(against) > 1:
         return None
@@ -76,7 +76,9 @@ def right_for(clinic: Clinic, want: Want) -> Right | None:
 
 
 def rights(clinic: Clinic, wants: Sequence[Want], flip: Flip | None) -> list[Right] | None:
-    """Return the right answers to wants in order; None if one is unclear or if the system would refuse a call."""
+    """Return the correct answers to `wants`, in order. Return None if any is unclear or if the system would refuse a
+    call.
+    """
     found: list[Right] = []
     with flipped(clinic, flip):
         for want in wants:
@@ -98,9 +100,9 @@ def find(
     patient: str = "",
     tries: int = TRIES,
 ) -> Twins | None:
-    """Return a want decided by `focus`: with one changed fact, only that policy forbids it.
+    """Return a want that `focus` decides: with one fact changed, only that policy forbids it.
 
-    None if there is no such want.
+    Return None if there is no such want.
     """
     policy = POLICIES[focus]
     for _ in range(tries):
@@ -119,7 +121,7 @@ def find(
 
 
 def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
-    """Whether a policy other than `focus` denies a want."""
+    """Whether any policy except `focus` denies a want."""
     told = want.told()
 
     def look(entity: str, key: str | Key, field: str) -> Any:
@@ -132,7 +134,7 @@ def others_deny(clinic: Clinic, want: Want, focus: str) -> bool:
 
 
 def permits(clinic: Clinic, focus: str, want: Want, flip: Flip) -> bool:
-    """Whether one policy permits a want with one fact changed, without touching the database."""
+    """Whether one policy permits a want with one fact changed. The database stays unchanged."""
 
     def read(fact: Fact) -> Any:
         return flip.value if fact == flip.fact else clinic.read(fact)
@@ -183,7 +185,7 @@ def values(clinic: Clinic, rng: random.Random, fact: Fact, value: Any, keeps: Ca
 
 
 def amounts(rng: random.Random) -> list[Decimal]:
-    """Return amounts, many near the handbook's limits."""
+    """Return amounts, many of them near the handbook's limits."""
     near = [Decimal(rng.choice((40, 50, 100, 150, 200, 250))) + Decimal(rng.randint(-8, 8)) / 4 for _ in range(8)]
     return [*near, *(Decimal(rng.randrange(20, 1320)) / 4 for _ in range(12))]
 
@@ -276,8 +278,8 @@ OWNED = {
 
 
 def gather(clinic: Clinic, wants: Sequence[Want], flip: Flip) -> list[tuple[str, Key]]:
-    """Return the places of the patient's own records, those that the wants need in either twin, and those they refer
-    to.
+    """Return the places of the patient's own records, of those that the wants need in either twin, and of those that
+    they refer to.
     """
     found: set[tuple[str, Key]] = set()
     for change in (None, flip):
@@ -321,7 +323,7 @@ def pointed_to(row: dict[str, Any]) -> set[tuple[str, Key]]:
 
 
 def rows_of(clinic: Clinic, places: Sequence[tuple[str, Key]]) -> Rows:
-    """Return the records at some places, as they are now."""
+    """Return the current records at these places."""
     rows: Rows = {}
     for table, key in places:
         row = clinic.desk.row(table, key)
