@@ -1,4 +1,4 @@
-"""Settles rule predicates that code cannot, by plans of typed operations and a model's checked answers.
+"""Settles rule predicates that code cannot settle, using plans of typed operations and a model's checked answers.
 
 This is ShieldAgent's pipeline (3.3). A shield or an audit may use it. Start at `answerer`.
 """

@@ -1,7 +1,7 @@
 """Answers predicates that code cannot settle: a plan for each rule, an operation for each step.
 
-The model is behind `llm.Chat`. No function here raises: a question that cannot be asked or read stays unknown. Cost
-estimates run the same code without sending requests.
+The model is behind `llm.Chat`. No function here raises an error: a question that cannot be asked or read stays unknown.
+Cost estimates run the same code without sending requests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,9 +44,9 @@ class Answerer:
         most_queries: int = MOST_QUERIES,
         budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory. `remembers` switches on each conversation's short-term memory.
+        """`plans` is the long-term memory. `remembers` switches on the short-term memory of each conversation.
 
-        At most `budget` requests are sent. Questions already answered cost nothing.
+        At most `budget` requests are sent. Questions that have already been answered cost nothing.
         """
         self.chat = chat
         self.plans = plans
@@ -54,22 +54,21 @@ class Answerer:
         self.operations = {each.name: each for each in operations}
         self.most_queries = most_queries
         self._waiting: dict[str, str] = {}
-        """Requests written to a batch, with their file."""
+        """Requests written to a batch, each with its file."""
         self._failed: dict[str, str] = {}
-        """Requests without an answer, with the reason."""
+        """Requests without an answer, each with the reason."""
         self._unreachable: Unreachable | None = None
         self._known = at_hand(chat)
         self._budget = budget
         self._over: set[str] = set()
-        """Requests beyond the budget."""
         self._ahead: dict[str, Answer | None] = {}
-        """Answers requested in advance; None while an answer is pending."""
+        """Answers requested in advance. The value is None while an answer is pending."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
-        """Ask many questions together within the budget: concurrently at an endpoint, or in one batch file."""
+        """Ask many questions together within the budget, either concurrently at an endpoint or in one batch file."""
         asked = [request for request in requests if self._known(request) is None][: self._budget]
         if not asked:
             return
@@ -144,8 +143,6 @@ class Answerer:
 
 
 class ConversationAnswers:
-    """Answers for one conversation."""
-
     def __init__(self, answerer: Answerer, pack: Pack, events: Callable[[], Sequence[Event]]) -> None:
         self._answerer = answerer
         self._pack = pack
@@ -169,7 +166,7 @@ class ConversationAnswers:
         return self._asked_for(predicate.name, act, settle)
 
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return what the user stated for some facts before the act, with a single question about all of them."""
+        """Return what the user stated about some facts before the act, with a single question about all of them."""
         events, queries = self._events(), _Queries(self._answerer, self._asked)
         try:
             answer = queries.ask(statement_request(self._pack, facts, act, events))
@@ -186,7 +183,7 @@ class ConversationAnswers:
         try:
             answered = settle(queries)
         except Exception as error:
-            # A failing model, recording or operation leaves the predicate unknown.
+            # If a model, recording or operation fails, the predicate stays unknown.
             return Answered(name, act.step, None, queries.count, (), _failure(error))
         return msgspec.structs.replace(answered, queries=queries.count)
 
@@ -205,7 +202,9 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """Return a plan that worked for the same topic, or else a plan from the model, or else the default plan."""
+        """Return a plan that worked for the same topic. If there is none, return a plan from the model or the default
+        plan.
+        """
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
         for share, known in alike:
@@ -235,7 +234,7 @@ class Topic:
 
     @cached_property
     def about(self) -> str:
-        """Return the topic in words, the same for every call of the tool, so that plans can be reused."""
+        """The topic in words. It is the same for every call of the tool, so that plans can be reused."""
         policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
         said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
         lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
@@ -259,7 +258,7 @@ def _failure(error: Exception) -> str:
 
 
 class _Queries:
-    """Asks a model about one predicate, with a limit, and without repeating remembered questions."""
+    """Asks a model about one predicate, up to a limit, without repeating remembered questions."""
 
     def __init__(self, answerer: Answerer, known: dict[str, Answer]) -> None:
         self._answerer, self._known = answerer, known
@@ -284,7 +283,6 @@ class Estimate:
     """A chat that returns known answers and counts the other requests."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
-        """`most` limits the number of requests in `asked`."""
         self._known, self._most = known, most
         self._counted: dict[str, Request] = {}
         self._answered = set[str]()
@@ -300,12 +298,10 @@ class Estimate:
 
     @property
     def asked(self) -> list[Request]:
-        """The counted requests within the budget."""
         return list(self._counted.values())[: self._most]
 
     @property
     def requests(self) -> int:
-        """The number of requests that would be sent immediately."""
         return len(self._counted)
 
     def words(self, llm: str) -> str:

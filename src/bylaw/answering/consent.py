@@ -26,7 +26,7 @@ from bylaw.trace.event import Call, Event, Message
 _LAST = 12_000
 """The maximum length of a message in the last exchange."""
 _RECENT = 330
-"""The maximum length of a message in the exchange before."""
+"""The maximum length of a message in the second-to-last exchange."""
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
 """The maximum length of an earlier message, by speaker."""
 _CHANGE, _OUTCOME = 300, 150
@@ -36,22 +36,22 @@ _BEFORE, _AFTER = 80, 160
 _BESIDE = 25
 """How many characters are kept around an amount or a value of the call in a shortened message."""
 _FIGURES = 4
-"""The maximum number of amounts and call values kept in a shortened message. The last of these are kept."""
+"""The maximum number of amounts and call values that a shortened message keeps. These are the last ones."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
 """Repeated lines shorter than this are kept."""
 _MOST = 30_000
-"""The maximum length of an excerpt. The earliest pieces are left out."""
+"""The maximum length of an excerpt. If it is too long, the earliest pieces are left out."""
 _CUT = "[...]"
 
 
 class Excerpt:
-    """Builds an excerpt from the last piece to the first, so that repeated text appears at its last occurrence."""
+    """Builds an excerpt from the last piece to the first, so that repeated text appears where it occurs last."""
 
     def __init__(
         self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any], *, whole: str = ""
     ) -> None:
-        """`whole` is a speaker whose messages are complete."""
+        """`whole` is a speaker whose messages are not shortened."""
         self._pack, self._events, self._whole = pack, events, whole
         self._pieces = History(events, act).pieces
         messages = [piece for piece in self._pieces if isinstance(events[piece.step], Message)]
@@ -59,15 +59,13 @@ class Excerpt:
         self._last = asks[-1] if asks else messages[-1].step if messages else 0
         self._recent = asks[-2] if len(asks) > 1 else -1
         self._seen = set[str]()
-        """Lines and writes already shown."""
         said = "\n".join(piece.text for piece in messages)
         self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
         told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
         self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
-        """Text on which the answer may depend: amounts, and values of the call."""
+        """Matches text on which the answer may depend: amounts, and values of the call."""
 
     def text(self) -> str:
-        """Return the pieces in conversation order, numbered."""
         shown, room, left = list[str](), _MOST, len(self._pieces)
         for piece in reversed(self._pieces):
             text = self._shown(piece)
@@ -81,7 +79,7 @@ class Excerpt:
         return "\n".join(reversed(shown)) or "(nothing was said)"
 
     def _shown(self, piece: Piece) -> str:
-        """Return a piece as the model sees it; empty if it adds nothing."""
+        """Return a piece as the model sees it. Empty if it adds nothing."""
         event = self._events[piece.step]
         if isinstance(event, Message):
             text = self._message(piece) if piece.text else f"({piece.note})"
@@ -137,7 +135,9 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """Return the wanted values of a call, longest first, without very short values, which occur everywhere."""
+    """Return the wanted values of a call, longest first. Very short values are left out because they occur
+    everywhere.
+    """
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
     return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
@@ -196,7 +196,7 @@ def consent_request(
 
 
 def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
-    """Return why no model is asked about an undecided consent; empty if one is asked.
+    """Return why no model is asked about an undecided consent. Empty if one is asked.
 
     A refused call changed nothing. Words seldom show whether one yes covers two identical calls.
     """
@@ -230,7 +230,7 @@ def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Seque
 
 
 def _policy(pack: Pack, predicate: Predicate) -> str:
-    """Return the sentences of the rules that require this consent, and whether a request is enough."""
+    """Return the sentences of the rules that require this consent, and whether the user's own request is sufficient."""
     owners = [pack.policies.get(rule.policy) for rule in pack.book.rules if predicate.name in atoms(rule.formula)]
     told = [
         " ".join(each.text for each in owner.citations if each.text) or owner.definition for owner in owners if owner

@@ -1,4 +1,4 @@
-"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint; otherwise hashed n-grams.
+"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint, or hashed n-grams.
 
 Static embeddings are enough for a few words: one vector per token, averaged. Their weights may come with a package
 (extra `embed`), so nothing is downloaded.
@@ -18,12 +18,12 @@ HASHED = "hashed"
 WORDLLAMA = "wordllama"
 _EXTRA = "in your clone of Bylaw: pip install '.[embed]'"
 _KEY = "none"
-"""Passed to an endpoint without a key, because the SDK requires one."""
+"""Passed to an endpoint if there is no key, because the SDK requires one."""
 
 
 def open_embedder(said: str = "") -> Embedder:
-    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or an endpoint's
-    address.
+    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or the address of an
+    endpoint.
     """
     if said in ("", HASHED):
         return HashedNgrams()
@@ -33,7 +33,7 @@ def open_embedder(said: str = "") -> Embedder:
 
 
 class StaticEmbedder:
-    """A vector for each token, averaged over a text, of length 1 (WordLlama, Model2Vec)."""
+    """Embeds a text as the average of one vector per token, normalised to length 1 (WordLlama, Model2Vec)."""
 
     def __init__(self, weights: Path, tokenizer: Path) -> None:
         try:
@@ -68,7 +68,9 @@ class StaticEmbedder:
 
 
 class EndpointEmbedder:
-    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`. If the endpoint has only one model, omit it."""
+    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`. If the endpoint has only one model, `#model` can
+    be omitted.
+    """
 
     def __init__(self, address: str) -> None:
         try:

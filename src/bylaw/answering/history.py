@@ -1,7 +1,7 @@
 """The conversation before an act as numbered pieces, which are searched, shown and quoted, and the memory of plans.
 
-The long-term memory finds plans that worked by similarity (ShieldAgent, 3.3). The short-term memory of a conversation
-is its list of questions: `Answerer` keeps the answers and repeats none.
+The long-term memory finds plans that worked for similar topics (ShieldAgent, 3.3). The short-term memory of a
+conversation is its list of questions: `Answerer` keeps the answers and repeats none.
 """
 
 import math
@@ -25,8 +25,8 @@ from bylaw.trace.event import Call, Event, Message
 MOST = 8
 """The maximum number of pieces that a search returns, apart from the latest pieces requested."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
-"""The maximum length shown of a piece. Of messages, the beginning and the end are shown, because questions come last.
-Quotes are checked against the full text.
+"""The maximum number of characters shown of a piece. For messages, the beginning and the end are shown, because
+questions come last. Quotes are checked against the full text.
 """
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -35,8 +35,6 @@ _COMMON = frozenset(
 
 
 class Piece(Struct, frozen=True):
-    """A message, a call or a result."""
-
     step: int
     by: Speaker
     text: str
@@ -52,7 +50,7 @@ class Piece(Struct, frozen=True):
 
 
 class History:
-    """Everything before an act, or only certain speakers' pieces. Other pieces are neither shown nor quotable."""
+    """Everything before an act, or only the pieces of certain speakers. Other pieces are neither shown nor quotable."""
 
     def __init__(self, events: Sequence[Event], act: Act, by: Container[Speaker] = SPEAKERS) -> None:
         self.pieces = tuple(piece for piece in _pieces(events[: act.step]) if piece.by in by)
@@ -82,7 +80,7 @@ class History:
         return bool(text) and text in self._texts.get(quote.step, "")
 
     def _answers(self, steps: Iterable[int]) -> list[int]:
-        """Return the other side's next message after each of these steps."""
+        """Return, for each of these steps, the other side's next message."""
         found: list[int] = []
         for step in steps:
             by = next(piece.by for piece in self.pieces if piece.step == step)
@@ -154,8 +152,6 @@ class Outcome(Struct, frozen=True):
 
 
 class Remembered(Struct):
-    """A plan with its record so far."""
-
     about: str
     tool: str
     plan: Plan
@@ -170,7 +166,7 @@ class Remembered(Struct):
 
 
 class Plans:
-    """Plans by topic, in a file to which several processes may append; without a folder, in memory only."""
+    """Plans by topic, in a file to which several processes may append. Without a folder, they are only in memory."""
 
     def __init__(self, folder: Path | None = None, *, embed: Embedder | None = None) -> None:
         self._file = folder / FILE if folder is not None else None

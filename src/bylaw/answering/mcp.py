@@ -17,8 +17,6 @@ SECONDS = 30.0
 
 
 class McpOperation:
-    """One tool of a server."""
-
     def __init__(self, server: "McpServer", name: str, description: str, parameters: Sequence[str]) -> None:
         self._server = server
         self.name = name

@@ -38,7 +38,7 @@ class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
 class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
     """Checks whether the results of searches contain something of a kind.
 
-    The detector of that name decides or, if there is none, a model.
+    The detector with that name decides. If there is none, a model does.
     """
 
     name: str
@@ -76,7 +76,7 @@ Step = Search | Check | Detect | Verify | Use
 
 
 class Plan(Struct, frozen=True):
-    """Steps in execution order. The step named after a predicate gives its value."""
+    """Steps in execution order. The step named after a predicate determines its value."""
 
     steps: tuple[Step, ...]
 
@@ -84,7 +84,7 @@ class Plan(Struct, frozen=True):
         return {step.name: step for step in self.steps}
 
     def faults(self, predicates: Collection[str], tools: Collection[str] = ()) -> list[str]:
-        """Return why the plan cannot be run for these predicates; empty if it can."""
+        """Return why the plan cannot be run for these predicates. Empty if it can."""
         found: list[str] = []
         known: dict[str, Step] = {}
         if not 0 < len(self.steps) <= MOST_STEPS:
@@ -105,7 +105,7 @@ class Plan(Struct, frozen=True):
 
 
 def used(step: Step, known: Mapping[str, Step]) -> list[str]:
-    """Return names in a step that are unknown or of the wrong kind."""
+    """Return the names in a step that are unknown or of the wrong kind."""
     match step:
         case Check(uses=names) | Detect(uses=names):
             return [name for name in names if name not in known]

@@ -1,7 +1,8 @@
-"""Asks a model once what a request allows, from the user's words and the tool catalogue.
+"""Asks a model once what a request allows, using the user's words and the tool catalogue.
 
-No function here raises because of a model's answer, or waits longer than `patience`. If the answer quotes words that
-the request lacks, or names an unknown tool, that part allows nothing. Without an answer, the user is asked.
+No function here raises an error because of a model's answer, or waits longer than `patience`. If part of the answer
+quotes words that the request does not contain, or names an unknown tool, that part allows nothing. If there is no
+answer, the user is asked.
 """
 
 import json
@@ -41,9 +42,9 @@ PATIENCE = 15.0
 MOST_ASKED = 64
 """The maximum number of concurrent questions."""
 FAILURES = 3
-"""After this many failures in a row, a model counts as down."""
+"""After this many consecutive failures, a model counts as down."""
 PAUSE = 30.0
-"""Seconds before a model that is down is asked again."""
+"""How many seconds to wait before asking a model that is down again."""
 
 
 class PatientChat:
@@ -55,7 +56,6 @@ class PatientChat:
         self._under_way: dict[str, Future[Any]] = {}
         self._failures, self._down_until = 0, 0.0
         self.queries = 0
-        """The number of questions sent to the model."""
 
     def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
         """Return the converted answer, or why it is missing. An unreadable answer is not converted."""
@@ -80,7 +80,7 @@ class PatientChat:
                 return "too many questions are waiting for the model"
             waiting = self._under_way[asked.key] = Future[_Made | str]()
             self.queries += 1
-        # Stopping the program does not wait for a model.
+        # The program can stop without waiting for a model.
         threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
         return waiting
 
@@ -114,8 +114,6 @@ Meaning = Mapping[str, bool]
 
 
 class SaidOfArgument(Struct, frozen=True):
-    """A model's answer about one argument."""
-
     name: str
     meant: Literal["yes", "no", "unclear"]
     quotes: tuple[str, ...] = ()
@@ -169,7 +167,7 @@ def _written(value: object) -> str:
 
 
 class SaidSource(Struct, frozen=True):
-    """The source of a value, according to a model."""
+    """Where a value comes from, according to a model."""
 
     tools: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -198,16 +196,12 @@ class SaidArgument(Struct, frozen=True):
 
 
 class SaidDeed(Struct, frozen=True):
-    """An action that the request allows, according to a model."""
-
     tool: str
     asked: tuple[str, ...] = ()
     arguments: tuple[SaidArgument, ...] = ()
 
 
 class SaidDelegation(Struct, frozen=True):
-    """A delegation, according to a model."""
-
     asked: tuple[str, ...] = ()
     source: SaidSource = SaidSource()
 
@@ -219,7 +213,7 @@ class Reply(Struct, frozen=True):
 
 SCHEMA = schema_of(Reply)
 MOST = 10_000
-"""How many answers a reader keeps. The oldest are dropped first."""
+"""The maximum number of answers that a reader keeps. The oldest are dropped first."""
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -237,7 +231,6 @@ def _told(tool: Tool) -> str:
 
 
 def _closed(schema: object) -> str:
-    """Return the values of an enumeration."""
     declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
     listed: list[Any] | None = ["true", "false"] if declared.get("type") == "boolean" else declared.get("enum")
     return f"={'|'.join(map(str, listed))}" if listed else ""
@@ -257,25 +250,23 @@ class RequestReader:
         patience: float = PATIENCE,
         meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
-        """`known` has earlier answers about requests, `meanings` those about calls, by question key."""
+        """`known` contains earlier answers about requests, and `meanings` those about calls, by question key."""
         self._asking = PatientChat(chat, patience) if chat is not None else None
         self.known: dict[str, Allowance] = dict(known or {})
         self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
         """The latest requests without a usable answer, by question key, with the reason."""
         self.not_looked_at: dict[str, str] = {}
-        """The latest calls without a usable answer."""
 
     @property
     def queries(self) -> int:
-        """The number of questions sent to the model."""
         return self._asking.queries if self._asking is not None else 0
 
     def __call__(self, pack: Pack) -> RequestModel:
         return _PackReader(self, pack.schema.deeds)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """Return the allowance of a request. Without an answer, it allows nothing and has the reason."""
+        """Return what a request allows. Without an answer, it allows nothing and contains the reason."""
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
@@ -285,7 +276,7 @@ class RequestReader:
         return Allowance(unread=found) if isinstance(found, str) else found
 
     def look(self, doubt: Doubt) -> Meaning | None:
-        """Return for each argument whether the user means it; None without an answer from the model."""
+        """Return, for each argument, whether the user means it. Return None if the model gives no answer."""
 
         def made(answer: Answer) -> Meaning | None:
             reply = answer.read(SaidOfCall)
@@ -297,7 +288,6 @@ class RequestReader:
     def _ask(
         self, asked: Request, made: Callable[[Answer], _Made | None], known: dict[str, _Made], missing: dict[str, str]
     ) -> _Made | str:
-        """Return and remember the answer, or return why it is missing."""
         if (answered := known.get(asked.key)) is not None:
             return answered
 
@@ -310,8 +300,6 @@ class RequestReader:
 
 
 class _PackReader:
-    """Reads requests to the tools of one pack."""
-
     def __init__(self, reader: RequestReader, tools: Mapping[str, Tool]) -> None:
         self._reader, self._tools = reader, tools
         self.look = reader.look
@@ -321,7 +309,7 @@ class _PackReader:
 
 
 def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
-    """Keep a value. If there are many, drop the oldest."""
+    """Keep a value. If there are too many, drop the oldest."""
     while len(kept) >= MOST:
         # Another thread may have removed it.
         kept.pop(next(iter(kept), key), None)
@@ -330,7 +318,7 @@ def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
 
 
 def reply_of(answer: Answer) -> Reply | None:
-    """Return a model's answer; None if it cannot be read."""
+    """Return a model's answer, or None if it cannot be read."""
     said = answer.read(dict[str, Any])
     try:
         return msgspec.convert(_with_bounds_as_text(said), Reply, strict=False)
@@ -339,7 +327,7 @@ def reply_of(answer: Answer) -> Reply | None:
 
 
 def _with_bounds_as_text(said: Any) -> Any:
-    """Convert bounds to texts, because many models write 140 as a number in an otherwise good answer."""
+    """Convert bounds to text, because many models write 140 as a number in an otherwise good answer."""
     if isinstance(said, list):
         return [_with_bounds_as_text(each) for each in cast("list[Any]", said)]
     if not isinstance(said, dict):
@@ -354,7 +342,7 @@ def _with_bounds_as_text(said: Any) -> Any:
 
 
 def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowance:
-    """Return the allowance in a model's answer, checked against the request and the catalogue."""
+    """Return what a model's answer allows, checked against the request and the catalogue."""
     checking = _Checking(text, tools)
     deeds = tuple(deed for each in reply.deeds if (deed := checking.deed(each)) is not None)
     delegations = tuple(each for said in reply.delegations if (each := checking.delegation(said)) is not None)
@@ -414,7 +402,7 @@ class _Checking:
         )
 
     def _sources(self, said: SaidSource) -> tuple[Source, ...]:
-        """Return a source for each tool; any tool if none is known."""
+        """Return a source for each tool. If no tool is known, any tool may be the source."""
         known = [tool for tool in said.tools if tool in self._tools]
         self.faults += [f"`{tool[:80]}` is not a tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)

@@ -30,7 +30,7 @@ class Operation(Protocol):
 
     @property
     def description(self) -> str:
-        """Return the purpose of the operation and its arguments, for the planner."""
+        """The purpose of the operation and its arguments, for the planner."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:
@@ -56,8 +56,6 @@ class Reply(Struct, frozen=True):
 
 
 class _Told(Struct, frozen=True):
-    """The answer format of a user-defined operation."""
-
     value: bool | None
     quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
@@ -78,7 +76,7 @@ class PlanRun:
         self._found: dict[str, Claim] = {}
 
     def find(self, name: str) -> Claim:
-        """Return the result of a named step, running the steps that it uses first."""
+        """Return the result of a named step. The steps that it uses run first."""
         if name not in self._found:
             self._found[name] = self._take(self._steps[name])
         return self._found[name]
@@ -142,7 +140,7 @@ class PlanRun:
         try:
             text = self._operations[step.tool].run(given)
         except Exception as error:
-            # A failing user-defined operation settles nothing.
+            # If a user-defined operation fails, it settles nothing.
             return Claim(because=f"{step.tool} failed: {type(error).__name__}: {error}")
         try:
             told = msgspec.json.decode(text, type=_Told)
@@ -162,7 +160,6 @@ class PlanRun:
         return sorted(found.values(), key=lambda piece: piece.step)
 
     def _filled(self, text: str) -> str:
-        """Replace each `{argument}` with its value in the call."""
         arguments = self._act.arguments
 
         def value(match: re.Match[str]) -> str:
@@ -173,7 +170,7 @@ class PlanRun:
 
 
 def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
-    """Whether a formula holds over claims; None if it depends on an unknown one.
+    """Whether a formula holds over claims. None if it depends on an unknown one.
 
     Without temporal operators, it is evaluated once. With them, it is evaluated over the quoted steps in order: a true
     claim holds at the steps that it quotes, a false one nowhere.

@@ -1,4 +1,4 @@
-"""Asks a model what the user stated for facts that only the user knows. A value must quote the user's own words."""
+"""Asks a model what the user stated about facts that only the user knows. A value must quote the user's own words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ from bylaw.trace.event import Event
 
 
 class Statement(Struct, frozen=True):
-    """A model's answer about one fact. `value` is text, and null if the user did not state it."""
+    """A model's answer about one fact. `value` is a string, or null if the user did not state it."""
 
     fact: str
     value: str | None
@@ -32,7 +32,7 @@ class Statements(Struct, frozen=True):
 
 SCHEMA = schema_of(Statements)
 TOKENS = 200
-"""The length of an answer about one fact."""
+"""The maximum length of an answer about one fact, in tokens."""
 
 
 def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: Sequence[Event]) -> Request:

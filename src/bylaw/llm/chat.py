@@ -1,4 +1,4 @@
-"""Requests to a language model, and answers. Callers do not know where an answer comes from."""
+"""Requests to a language model, and its answers. Callers do not know where an answer comes from."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from bylaw.errors import BylawError
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
 _FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
-"""Faults, least severe first."""
+"""Faults, the least severe first."""
 Shape = TypeVar("Shape")
 
 
@@ -66,7 +66,7 @@ class Request(Struct, frozen=True):
 
     messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
-    """The JSON schema of the answer; None for plain text."""
+    """The JSON schema of the answer, or None for plain text."""
     name: str = "answer"
     """A label for people and the endpoint. It is not part of the question."""
     attempt: int = 1
@@ -76,7 +76,7 @@ class Request(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The hash of question and attempt. Answers are stored under this key."""
+        """The hash of the question and attempt. Answers are stored under this key."""
         asked = {"messages": [msgspec.to_builtins(message) for message in self.messages], "schema": self.schema}
         return f"{hashlib.sha256(msgspec.json.encode(asked, order='sorted')).hexdigest()[:32]}-{self.attempt}"
 
@@ -91,8 +91,6 @@ class Request(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Input and output tokens."""
-
     asked: int = 0
     answered: int = 0
 
@@ -101,7 +99,7 @@ class Usage(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A model's answer. Refused, truncated and malformed answers are returned too, and the caller decides."""
+    """A model's answer. Refused, truncated and malformed answers are also returned, and the caller decides."""
 
     text: str
     fault: Fault = ""
@@ -113,7 +111,7 @@ class Answer(Struct, frozen=True):
         return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
 
     def read(self, shape: type[Shape]) -> "Shape | None":
-        """Decode the answer as `shape`; None if it does not fit."""
+        """Decode the answer as `shape`. None if it does not fit."""
         if self.fault:
             return None
         try:
@@ -134,7 +132,7 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def unfenced(text: str) -> str:
-    """Return the text inside the answer's code fence, or the whole answer without a fence."""
+    """Return the text inside the answer's code fence, or the whole answer if it has none."""
     text = text.strip()
     if blocks := _FENCED.findall(text):
         return max(blocks, key=len).strip()
@@ -144,7 +142,7 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """Return the JSON in an answer, without code fence and surrounding words."""
+    """Return the JSON in an answer, without the code fence and the words around it."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
@@ -162,13 +160,13 @@ def checked(answer: Answer, request: Request) -> Answer:
 
 
 def schema_of(shape: type) -> dict[str, Any]:
-    """Return a type's JSON schema, flat and closed, as strict endpoints require."""
+    """Return the JSON schema of a type, flat and closed, as strict endpoints require."""
     (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
     return _closed(schema, parts)
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""Schema keys that a model does not need. Rewording them would also change the question's hash."""
+"""Schema keys that a model does not need. Rewording them would also change the hash of the question."""
 
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
@@ -218,7 +216,6 @@ def render(
     attempt: int = 1,
     max_tokens: int = 4096,
 ) -> Request:
-    """Build a request from a prompt file and values."""
     instructions, question = _parts(folder, name)
     filled = _NAME.sub(lambda match: given[match[1]], question)
     messages = (ModelMessage("system", instructions), ModelMessage("user", filled))
@@ -228,7 +225,7 @@ def render(
 LETTERS_PER_TOKEN = 4
 """A typical value for English, good enough for an estimate."""
 ANSWERED_SHARE = 0.5
-"""Estimates assume answers of half the maximum length."""
+"""Estimates assume that answers have half the maximum length."""
 
 
 class Price(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Sends concurrent requests to an OpenAI-compatible endpoint through the openai SDK.
 
-Rate limits, time-outs, lost connections and server errors are retried. A model's bad answer is returned and never
-retried silently. If no connection ever succeeds, the run stops.
+Rate limits, time-outs, lost connections and server errors are retried. A bad answer from the model is returned and
+never retried silently. If no connection ever succeeds, the run stops.
 """
 
 import importlib
@@ -24,17 +24,17 @@ Progress = Callable[[int, int], None]
 class Settings(Struct, frozen=True):
     model: str
     base_url: str = ""
-    """If empty, OPENAI_BASE_URL is used, or else OpenAI's own address."""
+    """If empty, OPENAI_BASE_URL is used or, if that is not set, OpenAI's own address."""
     concurrency: int = 4
     tries: int = 6
     timeout: float = 120.0
     """The time limit for one answer in seconds."""
     pause: float = 1.0
-    """Seconds before the first retry. Each further pause is twice as long, up to a minute."""
+    """How many seconds to wait before the first retry. Each further wait is twice as long, up to a minute."""
     stream: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
-    """A limit on every answer's tokens, for models with a lower maximum."""
+    """A limit on the tokens of every answer, for models with a lower maximum."""
 
 
 class Endpoint:
@@ -70,7 +70,7 @@ class Endpoint:
             raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers in order. Each is stored on arrival, so an interrupted run loses none."""
+        """Return the answers in order. Each is stored when it arrives, so an interrupted run loses none."""
         answers: list[Answer | None] = [None] * len(requests)
         done = 0
 
@@ -96,7 +96,6 @@ class Endpoint:
         return [answer for answer in answers if answer is not None]
 
     def _ask(self, request: Request) -> Answer:
-        """Send one request, with retries."""
         settings = self._settings
         pause = settings.pause
         why = ""
@@ -141,7 +140,6 @@ class Endpoint:
         return completion_answer(made.model_dump())
 
     def _stream(self, body: dict[str, Any]) -> Answer:
-        """Send the request as a stream and join the chunks."""
         texts: list[str] = []
         refusals: list[str] = []
         finish: str | None = None
@@ -161,7 +159,7 @@ class Endpoint:
 
 
 def _asked_to_wait(error: Any) -> float:
-    """Return the delay before the next try that the endpoint requests, in seconds."""
+    """Return how many seconds the endpoint asks to wait before the next try."""
     try:
         return min(60.0, float(error.response.headers.get("retry-after") or 0))
     except (AttributeError, ValueError):

@@ -1,4 +1,4 @@
-"""Stores answers by content hash, so that an interrupted run resumes and a repeated one costs nothing."""
+"""Stores answers by content hash, so that an interrupted run can resume and a repeated one costs nothing."""
 
 import codecs
 import time
@@ -37,7 +37,7 @@ def answer_line(request: Request, answer: Answer, model: str) -> bytes:
 
 
 def read_answers(file: Path) -> dict[str, Answer]:
-    """Read a file's answers by request key. Handwritten `{"custom_id", "text"}` lines are accepted too."""
+    """Read the answers in a file, by request key. Handwritten `{"custom_id", "text"}` lines are accepted too."""
     found: dict[str, Answer] = {}
     for number, line in enumerate(file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if not line.strip():
@@ -103,9 +103,8 @@ class Recordings:
         self._file = folder / file
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
-        """The file of each answer."""
         self.failed: dict[str, str] = {}
-        """Requests that failed in transit, with the reason. They are sent again."""
+        """Requests that failed in transit, each with the reason. They are sent again."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -138,7 +137,9 @@ class Recordings:
 
 
 def _require_one(key: str, one: tuple[Answer, Path], other: tuple[Answer, Path]) -> None:
-    """Raise if two files answer a question differently. A faulty answer does not count if there is a complete one."""
+    """Raise an error if two files answer a question differently. A faulty answer does not count if there is a complete
+    one.
+    """
     (first, place), (second, also) = one, other
     if first.text != second.text and not first.is_worse(second) and not second.is_worse(first):
         raise ChatError(f"`{key}` has another answer in {place}", place=str(also), hint=_ONE_ANSWER)
@@ -154,13 +155,13 @@ class Finder(Protocol):
 
 
 class Recorded:
-    """Answers from recordings. `chat` gets the missing questions. Without a chat, a missing answer is an error."""
+    """Answers from recordings. Missing questions go to `chat`. If there is no chat, a missing answer is an error."""
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
         self.behind = chat
         self._keeps = keeps
-        """Whether to also store answers from a batch folder. An endpoint's answers are always stored."""
+        """Whether to store answers from a batch folder too. An endpoint's answers are always stored."""
 
     def find(self, request: Request) -> Answer | None:
         """Return the answer from the recordings or a batch folder, or None."""
@@ -195,7 +196,7 @@ class Recorded:
 
 REQUESTS = "requests"
 _SHOWN = 3
-"""How many remarks of one kind are shown. The others are counted."""
+"""The maximum number of remarks of one kind to show. The others are counted."""
 
 
 class Batch:
@@ -205,7 +206,6 @@ class Batch:
         self._folder = folder
         self._model = model
         self._used: set[str] = set()
-        """The keys of this run's requests."""
         self._answers: Recordings | None = None
 
     def find(self, request: Request) -> Answer | None:
@@ -229,12 +229,11 @@ class Batch:
 
     @property
     def places(self) -> Mapping[str, Path]:
-        """The file of each answer."""
         return self._known().places
 
     @property
     def unasked(self) -> list[str]:
-        """Answers without a request, each with its file."""
+        """Answers without a matching request, each with its file."""
         known = set(self._used)
         for file in (self._folder / REQUESTS).glob("*.jsonl"):
             known |= requested_keys(file)
@@ -243,7 +242,7 @@ class Batch:
 
     @property
     def remarks(self) -> list[str]:
-        """Describe problems in the folder for the person who supplied the answers."""
+        """Descriptions of problems in the folder, for the person who supplied the answers."""
         told = {
             "an answer without a request": self.unasked,
             "not read, because its name does not end in .jsonl": self._unread(),

@@ -22,7 +22,7 @@ def open_chat(
     """Return the chat that `said` names.
 
     `batch:DIR` writes requests to DIR and reads answers from there. `recorded` uses only the answers in `kept`. Any
-    other text names a model at OPENAI_BASE_URL; an empty text means OPENAI_MODEL. Stored answers are never requested
+    other text names a model at OPENAI_BASE_URL; an empty string means OPENAI_MODEL. Stored answers are never requested
     again. Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
     """
     recordings = Recordings(kept) if kept is not None else None
@@ -54,6 +54,6 @@ def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
 
 
 def remarks(chat: Chat) -> list[str]:
-    """Return problems in a batch folder: answers without a request, unread files."""
+    """Return the problems in a batch folder: answers without a request, and unread files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
     return inner.remarks if isinstance(inner, Batch) else []

@@ -1,6 +1,6 @@
 """Runs cases: small situations with the outcome that each policy should give.
 
-A case may leave keys out. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one that the
+A case may leave out keys. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one that the
 call's `order_id` names, and the customer is that order's customer, unless the case says otherwise.
 """
 
@@ -51,7 +51,7 @@ class Subjects:
         return key_of([self._keys[part] for part in entity.key])
 
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
-        """Return an entity's fields that refer to other entities of the case, unless the case sets these."""
+        """Return an entity's fields that refer to other entities of the case, except for those that the case sets."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
@@ -80,7 +80,7 @@ _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "kept or broken: code cannot decide from the words"
-"""The outcome of a rule that should be broken, but whose predicates are partly unknown."""
+"""The outcome for a rule that should be broken if its predicates are partly unknown."""
 
 GivenThing = tuple[str, Key]
 GivenThings = Mapping[GivenThing, WorldRecord | None]
@@ -100,9 +100,8 @@ class CaseResult(Struct, frozen=True):
     got: str
     passed: bool
     wanted: str = ""
-    """The expected outcome in one word."""
     is_undecided: bool = False
-    """For a rule that should be kept: whether it is unbroken but code cannot confirm this."""
+    """For a rule that should be kept: whether it has not been broken but code cannot confirm that."""
 
 
 def run_cases(
@@ -110,7 +109,7 @@ def run_cases(
 ) -> Iterator[CaseResult | BylawError]:
     """Run every case of the pack, or only those `of` certain policies and rules.
 
-    If given, `coverage` collects the branches that each guard takes.
+    If `coverage` is given, it collects the branches that each guard takes.
     """
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
@@ -125,7 +124,7 @@ def run_cases(
 def run_case(
     pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
-    """Run one case. Returns or raises CaseError if it cannot be run as written."""
+    """Run one case. Return or raise CaseError if it cannot be run as written."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)
@@ -156,7 +155,6 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
 
 
 def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:
-    """Return the time of the case, or the pack's."""
     try:
         return datetime.fromisoformat(str(body.now)) if body.now is not None else pack.now
     except ValueError:
@@ -276,7 +274,6 @@ class _Case:
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
 
     def _cover(self, source: FactSource, taken: set[int] | None) -> None:
-        """Record the branches that the guard takes."""
         if taken is not None:
             evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
@@ -327,7 +324,6 @@ class _Told:
         self.things = things
         self._done = done
         self._whole = whole
-        """Whether no other entities exist."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
@@ -412,7 +408,7 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
 
 
 def _told(parts: Mapping[str, Any]) -> str:
-    """Return the verdicts of both criteria in words, or a single verdict if the criteria agree."""
+    """Return the verdicts of both criteria in words, or a single verdict if they agree."""
     both = {parts[name] for name in ("strict", "determined") if name in parts}
     if {"strict", "determined"} <= parts.keys() and len(both) == 1:
         parts = {"verdict": both.pop()} | {name: parts[name] for name in parts if name not in CRITERIA}
@@ -424,7 +420,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards without a case that permits, or without a case that denies."""
+    """Return guards that have no case that permits, or no case that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

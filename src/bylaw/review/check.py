@@ -1,6 +1,7 @@
 """Checks a pack: its cases with the branches they take, conflicts between rules, and the sentences it covers.
 
-The module also loads a pack for review although its policies are not accepted yet, and renders each check as written.
+The module also loads a pack for review although its policies are not accepted yet, and shows each check as it was
+written.
 """
 
 import json
@@ -31,23 +32,19 @@ RECORDED_CALLS = "recorded calls"
 
 
 class NotedQuestion(Struct, frozen=True):
-    """A question for a reviewer."""
-
     about: Scalar = ""
     text: Scalar = ""
     input: Any = None
 
 
 class NotedCall(Struct, frozen=True):
-    """A recorded call to which the check applies."""
-
     conversation: Scalar = ""
     step: Scalar = ""
     why: Scalar = ""
 
 
 class NotedCalls(Struct, frozen=True):
-    """The number of recorded calls with one verdict, and the first few."""
+    """The number of recorded calls with one verdict, and the first few of them."""
 
     calls: int = 0
     first: list[NotedCall] = []
@@ -76,14 +73,14 @@ class _File(Struct, frozen=True):
 
 
 def noted_of(root: Path) -> dict[str, Noted]:
-    """Return the compiler's notes by policy; empty for a handwritten pack."""
+    """Return the compiler's notes by policy. Empty for a handwritten pack."""
     found = _read(root).policies or {}
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in review order: first those that flag most logged calls, then those with questions, of high
-    severity, or flagging any logged call.
+    """Return policies in review order: first those that flag most logged calls, then those that have questions, have
+    high severity, or flag at least one logged call.
     """
 
     def urgency(name: str) -> tuple[bool, int]:
@@ -100,7 +97,9 @@ def why_unenforced(root: Path, name: str) -> str:
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Return why the compiler made no policy from a sentence, by the sentence's text."""
+    """Return, for each sentence from which the compiler made no policy, the reason. The keys are the sentences'
+    texts.
+    """
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
 
@@ -157,7 +156,6 @@ def signed_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def _action_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Return the actions that a policy binds, as in tools.yaml."""
     own = own_record(pack.root, "tools.yaml") if (pack.root / "tools.yaml").is_file() else {}
     written = cast(dict[str, Any], own.get("actions") or {})
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
@@ -195,7 +193,6 @@ class Covered(Struct, frozen=True):
     checked: tuple[str, ...]
     """The citing policies that a guard or rule enforces."""
     document: str = ""
-    """The sentence's file."""
 
     @property
     def enforced(self) -> bool:
@@ -210,7 +207,7 @@ class Covered(Struct, frozen=True):
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Return every sentence of the document in order; empty without the document."""
+    """Return every sentence of the document in order. Empty if the document is not available."""
     document = pack.document
     if document is None:
         return []
@@ -229,7 +226,7 @@ def covered_sentences(pack: Pack) -> list[Covered]:
 
 
 class Untaken(Struct, frozen=True):
-    """A guard's branch that no case takes."""
+    """A branch of a guard that no case takes."""
 
     policy: str
     file: str
@@ -238,8 +235,6 @@ class Untaken(Struct, frozen=True):
 
 
 class CheckReport(Struct, frozen=True):
-    """The results of checking a pack."""
-
     pack: str
     version: str
     digest: str
@@ -247,40 +242,38 @@ class CheckReport(Struct, frozen=True):
     faults: tuple[BylawError, ...]
     """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards without a case that permits, or without a case that denies."""
+    """Guards that have no case that permits, or no case that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int
     conflicts: tuple[LintFinding, ...]
     """Rules that contradict, repeat or block one another."""
     sentences: tuple[Covered, ...]
-    """Every sentence of the document; empty without the document."""
+    """Every sentence of the document. Empty if the document is not available."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies without a check: id, reason, and who accepted it."""
+    """Policies without a check: their id, the reason, and who accepted it."""
     stale: tuple[str, ...]
     """Policies whose sentence is missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
-    """Policies that their review status switches off."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several sentences. All of these sentences count as cited. This is not an error."""
+    """Quotes that match several sentences. All of them count as cited. This is not an error."""
     lost: tuple[BylawError, ...] = ()
-    """Quotes that the given document lacks, each with its line."""
+    """Quotes that the given document does not contain, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, with the entities that they are assumed to change in addition to the entities in
-    their arguments.
+    """Writes without declared changes, with the entities that they are assumed to change in addition to those in their
+    arguments.
     """
     unread: tuple[str, ...] = ()
     """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
-    """`put_as` sentences that can never match: tool, sentence and reason."""
+    """`put_as` sentences that can never match, as tool, sentence and reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes whose cards and sentences show further facts, with sentences and facts."""
+    """Writes whose cards and sentences show additional facts, with the sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules whose weight is too low to deny a call by itself, with the weight."""
+    """Rules whose weight is too low to deny a call by itself, each with its weight."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        """The cases with an unexpected outcome."""
         return tuple(case for case in self.cases if not case.passed)
 
     @property

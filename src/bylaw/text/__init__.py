@@ -1,3 +1,3 @@
-"""Reads plain text: sentences, days, times, numbers, amounts and names. Start with `number`, `day` and `condition`.
-This area imports no area other than `errors`.
+"""Reads plain text: sentences, dates, times, numbers, amounts and names. Start at `number`, `day` and `condition`. This
+package imports nothing from Bylaw except `errors`.
 """

@@ -12,13 +12,13 @@ from bylaw.text.spelling import spell
 
 LONGEST = 1_000
 _SENTENCES = 400
-"""The maximum number of sentences to read, which bounds the cost."""
+"""The maximum number of sentences to read. It limits the cost."""
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
 _LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
-"""Words whose full stop does not end a sentence."""
+"""Matches words whose full stop does not end a sentence."""
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
     | dict.fromkeys("\u201c\u201d", '"')
@@ -34,7 +34,7 @@ _COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
 )
-"""Polite uses of "if" without a condition."""
+"""Matches polite uses of "if" that state no condition."""
 _CONDITION = re.compile(
     r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
     r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
@@ -48,20 +48,20 @@ _UNSURE = re.compile(
     r"far from|anything but|opposite of|say|tell|according to|claims?)\b"
 )
 _OVER = re.compile(r"\b(?:kidding|joking|untrue|false|wrong|fixed|repaired|mended|solved|works? again)\b")
-"""Words near a phrase that make its meaning uncertain."""
+"""Matches words that make the meaning of a nearby phrase uncertain."""
 _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
 _BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
-"""A clause without its own subject. A denial in it can only deny the text before it."""
+"""Matches a clause without its own subject. A denial in it can only deny the text before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
 _EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
-"""A second subject or verb, as in "I thought it was" or "he says the thing is"."""
+"""Matches a second subject or verb, as in "I thought it was" or "he says the thing is"."""
 _MARK = re.compile(r"[\[({<]\s*\S?\s*[\])}>]|[\"\t|=<>~^]|[^\w\s!-/:-@\[-`{-~\u20a0-\u20bf\u00a2-\u00a5\u2022]")
-"""Marks of form fields, check boxes, quotations and other text that is not a sentence."""
+"""Matches form fields, check boxes, quotations and other text that is not a sentence."""
 _CLAUSE = re.compile(r"[,;:()\[\]{}]|\s-+\s|\b(?:but|and|so|because|since|as)\b")
 _TAG = 2
 """The maximum number of words in "isn't it?", "right?" and similar endings that make a statement a question."""
@@ -115,7 +115,7 @@ def _is_bare_denial(clause: str) -> bool:
 
 
 def _lowered(text: str) -> str:
-    """Return lower-case text with plain quotes and dashes. Every character keeps its position."""
+    """Return the text in lower case, with plain quotes and dashes. Every character keeps its position."""
     lower = text.translate(_PLAIN).lower()
     # In some languages, lower case changes the length and would shift positions.
     return lower if len(lower) == len(text) else text.translate(_PLAIN)
@@ -123,7 +123,9 @@ def _lowered(text: str) -> str:
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return a text's sentences and lines in lower case. Of a very long text, return the first and the last."""
+    """Return a text's sentences and lines in lower case. If the text is very long, return only the first and
+    the last.
+    """
     plain = _lowered(text)
     found: list[str] = []
     start = 0
@@ -138,7 +140,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
-    """Return the ranges of a message about the entity named `value`.
+    """Return the ranges of a message that are about the entity named `value`.
 
     A range starts with a sentence that names the entity and ends before a sentence that names another entity.
     """

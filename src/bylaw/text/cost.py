@@ -17,14 +17,12 @@ class TooCostly(BylawError):
 
 
 class Cost:
-    """The steps that a request may still use."""
-
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
         """Called between two pieces of work, so that other requests can run first."""
         self.is_large = False
-        """Whether the request has proved expensive."""
+        """Whether the request has proved to be expensive."""
 
     def spend(self, steps: int) -> None:
         """Count steps before doing the work."""
@@ -34,7 +32,7 @@ class Cost:
             self.pause()
 
     def check(self) -> None:
-        """Raise if the request has used up its steps, even if an earlier `TooCostly` was caught."""
+        """Raise an error if the request has used up its steps, even if an earlier `TooCostly` was caught."""
         if self._left < 0:
             hint = "send fewer or shorter messages, or fewer calls"
             raise TooCostly(f"the request takes more than {self._most:,} steps", hint=hint)
@@ -54,7 +52,7 @@ def counting(cost: Cost) -> Generator[None]:
 
 
 def current() -> Cost | None:
-    """Return the current request's cost counter; None outside a request."""
+    """Return the current request's cost counter, or None outside a request."""
     return _COST.get()
 
 

@@ -1,4 +1,4 @@
-"""Days and times as people write them: "14th November 1969", "17-21 April", "14/11/1969", "7:30 pm", "9-11 am"."""
+"""Dates and times as people write them: "14th November 1969", "17-21 April", "14/11/1969", "7:30 pm", "9-11 am"."""
 
 import re
 from datetime import date
@@ -9,7 +9,6 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-"""The only table of month names."""
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     r"nov(?:ember)?|dec(?:ember)?)\b\.?"
@@ -22,7 +21,7 @@ _YEAR = r"(?:,?\s((?:19|20)\d\d)(?![\d:]))?"
 _ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _FIGURED = re.compile(r"\d[-/.]\d")
 _TIMED = re.compile(r"\d\s?(?:[:.]\d\d|[ap]\.?m|h|uhr)")
-"""A quick test. A text without a match contains no time of day."""
+"""A quick test: text without a match contains no time of day."""
 _ISO = re.compile(r"(?<![\d-])(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?!\d)")
 _MONTH_FIRST = re.compile(
     rf"\b{_MONTH}\s(?:the\s)?{_NUMBER}(?:{_TO}{_WEEKDAY}{_NUMBER}(?!\s(?:of\s)?{_MONTH}))?{_YEAR}"
@@ -37,7 +36,7 @@ _HOURS = re.compile(
 
 
 class Day(NamedTuple):
-    """A day in a text, with its position. The year is 0 if the text has none."""
+    """A date in a text, with its position. The year is 0 if the text does not give one."""
 
     year: int
     month: int
@@ -47,14 +46,14 @@ class Day(NamedTuple):
 
 
 def month_number(word: str) -> int:
-    """Return a month's number from 1 to 12, also for abbreviations such as `Mar`; 0 for another word."""
+    """Return a month's number from 1 to 12, also for abbreviations such as `Mar`. Return 0 for any other word."""
     start = word.lower()[:3]
     return next((at for at, month in enumerate(MONTHS, 1) if month[:3] == start), 0)
 
 
 @lru_cache(maxsize=4096)
 def days(words: str) -> tuple[Day, ...]:
-    """Return the days in a lower-case text, in order. Ambiguous figures give both days."""
+    """Return the dates in a lower-case text, in order. If a numeric date is ambiguous, return both readings."""
     found: list[Day] = []
     if _ANY_MONTH.search(words):
         for each in _MONTH_FIRST.finditer(words):
@@ -78,7 +77,7 @@ def days(words: str) -> tuple[Day, ...]:
 
 
 def spoken_day(text: str) -> date | None:
-    """Return the day that makes up the whole text; None if there is none or it is ambiguous."""
+    """Return the date that makes up the whole text. None if there is no such date or it is ambiguous."""
     said = " ".join(text.casefold().split()).strip(" .,;!")
     meant: set[date] = set()
     for each in days(said):
@@ -121,7 +120,7 @@ _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
 def read_duration(text: str, *, unit: bool = False) -> float | None:
-    """Return a positive duration in seconds, or None. If `unit` is set, the text must have a unit."""
+    """Return a positive duration in seconds, or None. If `unit` is set, the text must contain a unit."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is not None and unit and not found[2]:
         return None

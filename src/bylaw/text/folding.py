@@ -7,11 +7,13 @@ _RUN = re.compile(r"[^\W\d_]+|\d+")
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
-"""Any character except unaccented letters and symbols without case, such as quotes, arrows, currencies and emoji."""
+"""Matches any character except unaccented letters and symbols without case, such as quotes, arrows, currencies and
+emoji.
+"""
 
 _BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
 _AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.compile(r",\d")
-"""Characters that continue a word, number, address, path or id."""
+"""Match characters that continue a word, number, address, path or id."""
 
 
 def occurs(value: str, text: str, start: int = 0) -> int:
@@ -61,12 +63,11 @@ def runs_of(text: str) -> tuple[str, ...]:
 
 
 def fold(text: str) -> str:
-    """Normalise case, underscores and white space."""
     return " ".join(lowered(text).replace("_", " ").split())
 
 
 _RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
-"""A link or address directly followed by the next sentence, as in `x.com.They sent`."""
+"""Matches a link or address directly followed by the next sentence, as in `x.com.They sent`."""
 
 
 def fold_said(text: str) -> str:
@@ -75,7 +76,6 @@ def fold_said(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """Normalise case and white space."""
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
         # Folding letter by letter would be far slower, and a single dash or quote would cause it.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
@@ -102,7 +102,7 @@ _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return the stem of a word, equal for all its forms, such as "mov" for moved, moving and move."""
+    """Return the stem of a word. It is equal for all forms of the word, such as "mov" for moved, moving and move."""
     word = _IRREGULAR.get(word, word)
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
     word = word.removesuffix(ending)

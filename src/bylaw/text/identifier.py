@@ -10,12 +10,11 @@ _TRIM = ".,;:!?'\"()"
 
 
 def is_prose(text: str) -> bool:
-    """Whether a person or agent composed `text`, rather than copied it from a record."""
+    """Whether a person or agent composed `text`, rather than copying it from a record."""
     return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
 
 
 def identifiers(text: str) -> list[str]:
-    """Return the distinct addresses, links and codes in a text."""
     found = (token.strip(_TRIM) for token in _BREAK.split(text[:_SEARCHED]))
     return list(dict.fromkeys(token for token in found if is_identifier(token)))
 

@@ -24,7 +24,7 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 
 
 def figure(text: str) -> Decimal | None:
-    """Return the number written as `1,200.50` or `250,00`; None for other text."""
+    """Return the number written as `1,200.50` or `250,00`. None for any other text."""
     if not _FIGURES.fullmatch(text.strip()):
         return None
     plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")
@@ -59,7 +59,7 @@ def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bo
 
 
 def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list[str]:
-    """Return the unambiguous spellings of an amount, most common first."""
+    """Return the unambiguous spellings of an amount, the most common first."""
     sign, minus, size = _SIGNS.get(currency, ""), "-" if number < 0 else "", abs(number)
     places = 0 if currency in _WHOLE else 2
     written = [figures(size, decimal, places=least, grouped=is_grouped)
@@ -74,6 +74,6 @@ def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list
 
 
 def quantity_spellings(number: Decimal, unit: str, decimal: str = ".") -> list[str]:
-    """Return the unambiguous spellings of a number with its unit, most common first."""
+    """Return the unambiguous spellings of a number with its unit, the most common first."""
     written = [figures(number, decimal), figures(number, decimal, grouped=False)]
     return list(dict.fromkeys(f"{each} {unit}" for each in written))

@@ -16,9 +16,9 @@ from bylaw.text.number import ONES, TENS, canonical
 _SPOKEN = 10_000
 """Numbers up to this size may be written out in words."""
 _NEAR = 40
-"""How many characters before and after a month or a figure may belong to the same day."""
+"""How many characters before and after a month or a number may belong to the same date."""
 _IN_WORD = ascii_lowercase + digits + "._/:-"
-"""Characters of a word that this limit may have cut."""
+"""Characters of a word that may have been cut at either end of a shortened text."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
@@ -27,7 +27,7 @@ class Spelling:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
-        # Where underscores are kept, a value with spaces also matches its spelling with underscores, and the reverse.
+        # If underscores are kept, a value with spaces also matches its spelling with underscores, and vice versa.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
         # "250.00" states 250, although 250 is otherwise only part of it.
@@ -45,11 +45,11 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The runs of letters and digits of each kind of spelling. A matching text contains all of one kind."""
+        """The runs of letters and digits of each kind of spelling. A matching text contains all runs of one kind."""
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
-        # In a date with dashes, year and day may be part of longer numbers. The month cannot.
+        # In a date with dashes, the year and the day may be part of longer numbers. The month cannot.
         other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
         return (runs_of(self.folded), *other)
 
@@ -64,7 +64,6 @@ class Spelling:
         return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
     def is_written_out(self, words: str) -> bool:
-        """Whether folded text consists of this number alone."""
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
@@ -72,7 +71,6 @@ class Spelling:
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
-        """Whether the value occurs in the text of a result."""
         if self.is_number:
             return self._matches(text)
         return any(occurs(written, text) >= 0 for written in self.written)
@@ -87,7 +85,7 @@ class Spelling:
         return False
 
     def _is_day_in(self, text: str) -> bool:
-        """Whether a folded text names the day, with its year or without one."""
+        """Whether a folded text names the date, with or without its year."""
         assert self._day is not None
         year, month, day = self._day
         for near in _around(self._parts, text):
@@ -110,7 +108,7 @@ def _around(parts: Sequence[str], text: str) -> Iterator[str]:
 
 
 def spell(value: Any) -> Spelling | None:
-    """Return the spellings of `value`; None for true, null, objects and empty text."""
+    """Return the spellings of `value`. None for true, null, objects and empty text."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         return None
     return _spelling(value)
@@ -126,7 +124,6 @@ def _escaped(text: str, *, ascii: bool) -> str:
 
 
 def _number(number: float) -> tuple[tuple[str, ...], str]:
-    """Return the spellings of a number's whole part, and its fraction."""
     whole, _, part = canonical(number).partition(".")
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
@@ -137,7 +134,7 @@ def _number(number: float) -> tuple[tuple[str, ...], str]:
 
 
 def _in_words(number: int) -> list[str]:
-    """Return a number in words, as `two hundred and fifty` and `two hundred fifty`."""
+    """Return a number in words, both as `two hundred and fifty` and as `two hundred fifty`."""
     if number < len(ONES):
         return [ONES[number]]
     if number < 100:
@@ -185,14 +182,15 @@ def _is_said(whole: str, part: str, text: str) -> bool:
 _UNIT = re.compile(
     r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
 )
-"""A unit directly after a number, as in 0.5gb. Units that multiply the number, such as `k` and `m`, are left out."""
+"""Matches a unit directly after a number, as in 0.5gb. Units that multiply the number, such as `k` and `m`, are left
+out.
+"""
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
-"""A currency code directly before an amount, as in R500.00 and CHF12.50."""
+"""Matches a currency code directly before an amount, as in R500.00 and CHF12.50."""
 
 
 def _begins(text: str, here: int) -> bool:
-    """Whether this position is not inside a word or number."""
     before = text[here - 1] if here else " "
     if before.isalnum() or before in "_-":
         return False
@@ -200,7 +198,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
-    """Return the parts of a date, of which a text must contain one, and the date's year, month and day."""
+    """Return the parts of a date, one of which a text must contain, and the date's year, month and day."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None

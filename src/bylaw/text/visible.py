@@ -14,7 +14,6 @@ def visible(text: str) -> str:
 
 
 def all_visible(data: Any) -> Any:
-    """Apply `visible` to every text in decoded JSON."""
     if isinstance(data, str):
         return visible(data)
     if isinstance(data, list):
@@ -25,7 +24,6 @@ def all_visible(data: Any) -> Any:
 
 
 def visible_json(data: Any, indent: int | None = None) -> str:
-    """Return JSON with every invisible character escaped."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     return text if text.replace("\n", "").isprintable() else json.dumps(data, indent=indent)
 
