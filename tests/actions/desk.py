@@ -49,7 +49,7 @@ actions:
     effect: write
     take: {product: "$row.cell('Product')"}
     changes: []
-  follow_link: {of: browser_click, on: {role: link}, effect: read}
+  follow_link: {of: browser_click, on: {role: link}, effect: write, changes: []}
   fill_in: {of: browser_type, on: {role: textbox}, effect: read, take: {text: $argument.text}}
   refund:
     of: browser_click
@@ -69,7 +69,8 @@ actions:
 otherwise: {browser_evaluate: deny}
 pages:
   content: [{role: region, name: Reviews}]
-  looks: ["http://shop[.]test/products", "http://shop[.]test/help"]
+  looks: ["http://shop[.]test/[a-z0-9/]*"]
+  fields: [Note]
 """,
     "rules.yaml": """predicates:
   ordering: {tool: place_order}
@@ -92,6 +93,11 @@ def office(call: place_order, facts):
 def one_deletion(call: delete_product, facts):
     """Delete a product only after its page was looked at, and only once per conversation."""
     return permit() if done("delete_product") == 0 else deny("a product was deleted already")
+
+
+def links(call: follow_link, facts):
+    """At most two refunds an hour."""
+    return permit()
 
 
 def bounded(call: delete_rows, facts):

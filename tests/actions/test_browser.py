@@ -69,38 +69,6 @@ def test_what_is_typed_and_sent_at_once_is_typed_first(arguments: dict[str, obje
         assert "Type first" in decision.feedback
 
 
-FILLING = FILES | {
-    "tools.yaml": FILES["tools.yaml"]
-    .replace("on: {role: textbox}", "on: {role: [textbox, checkbox, row, cell]}")
-    .replace("of: browser_type, on", "of: [browser_type, browser_click, browser_press_key], on")
-    .replace("take: {text: $argument.text}", "")
-}
-LONELY = """- form [ref=e20]:
-  - group [ref=e21]:
-    - textbox "Note" [active] [ref=e6]
-    - button "Show" [ref=e22]
-  - checkbox "Gift" [ref=e23]
-  - table [ref=e26]:
-    - row "Order" [ref=e24]:
-      - cell [ref=e25]:
-        - button "Place order" [ref=e7]
-  - link "Card" [ref=e27]:
-    - button "Close" [ref=e28]
-- paragraph [ref=e3]: "Total: 820.50 EUR"
-- paragraph [ref=e4]: "Deliver to: Office, Main Street 1"
-"""
-
-
-@pytest.mark.parametrize("target", ["e23", "e24", "e25", "e27", "e28"])
-def test_what_a_click_or_key_may_press_is_no_read(target: str) -> None:
-    """A box that submits its form, a row whose middle is its button, a button in a link and a link around a button."""
-    pressed = LONELY.replace(" [active]", "").replace(f" [ref={target}]", f" [active] [ref={target}]")
-    with Shield(made(FILLING)) as shield:
-        by_key = target == "e23"
-        call = ("browser_press_key", {"key": "Enter"}) if by_key else ("browser_click", {"target": target})
-        assert not opened(shield, pressed).decide(*call).allowed
-
-
 def test_a_click_that_names_its_element_in_another_way_is_unknown() -> None:
     focused = CHECKOUT.replace('the products" [ref', 'the products" [active] [ref')
     with Shield(pack()) as shield:
@@ -319,10 +287,10 @@ def form_pack() -> Pack:
     fill = "{of: browser_fill_form, on: {role: textbox, name: %s}, effect: read, take: {text: $item.value}}"
     more = f"  fill_iban: {fill % 'IBAN'}\n  fill_amount: {fill % 'Amount'}\n"
     tools = tools.replace(
-        "  follow_link: {of: browser_click, on: {role: link}, effect: read}\n",
-        f"  follow_link: {{of: browser_click, on: {{role: link, url: '^/help'}}, effect: read}}\n{more}",
+        "  follow_link: {of: browser_click, on: {role: link}, effect: write, changes: []}\n",
+        f"  follow_link: {{of: browser_click, on: {{role: link, url: '^/help'}}, effect: write, changes: []}}\n{more}",
     )
-    return made({**FILES, "tools.yaml": tools})
+    return made({**FILES, "tools.yaml": tools.replace("fields: [Note]", "fields: [IBAN, Amount]")})
 
 
 def test_each_field_of_a_form_is_an_action_with_its_own_value() -> None:

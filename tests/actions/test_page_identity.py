@@ -1,10 +1,11 @@
-"""What a page shows decides whether a click only looks, and what a yes to it is for."""
+"""Which calls on a page only look, and what a yes to any other call covers."""
 
 import pytest
 
 from bylaw import Shield
 from bylaw.record import Log
 from bylaw.shield import LiveSession
+from bylaw.shield.decision import Decision
 from tests.packs import made
 
 HOME = "https://shop.example.com/cart"
@@ -12,26 +13,32 @@ PACK = {
     "pack.yaml": "format: 1\nname: web\ndocument: policy.md\n",
     "policy.md": "The user agrees to every press.\n",
     "policies.yaml": "policies: [{id: agreed, kind: rule, spans: [The user agrees to every press.]}]\n",
-    "rules.yaml": """predicates: {acts: {tool: [press, answer, upload]}, agreed: {consented: card}}
+    "rules.yaml": """predicates: {acts: {tool: [press, leave, answer, upload]}, agreed: {consented: card}}
 rules: [{id: agreed, formula: ALWAYS (acts IMPLIES agreed)}]
 """,
     "tools.yaml": """tools:
   browser_navigate, browser_snapshot: {effect: read}
-  browser_click, browser_press_key, browser_drag, browser_handle_dialog, browser_file_upload: {effect: write}
+  browser_click, browser_press_key, browser_type, browser_fill_form: {effect: write}
+  browser_drag, browser_handle_dialog, browser_file_upload: {effect: write}
 actions:
+  open: {of: browser_navigate, reads: {argument: url, as: url}, effect: read}
   press:
     of: [browser_click, browser_press_key]
     on: {role: button}
     effect: write
     take: {total: {value: "$page.text('^Total: (.*)$')", optional: true}}
     changes: []
-  look: {of: [browser_click, browser_press_key], on: {named: '.*'}, effect: read}
-  docs: {of: browser_click, on: {role: link, url: '^https://docs[.]example/'}, effect: read}
-  shop: {of: browser_click, on: {role: link, page: '^https://shop[.]example[.]com/'}, effect: read}
+  fill_in:
+    of: [browser_type, browser_fill_form, browser_click, browser_press_key]
+    on: {role: [textbox, searchbox, combobox, spinbutton]}
+    effect: read
+  look: {of: [browser_click, browser_press_key, browser_drag, browser_type], effect: read}
+  leave: {of: browser_click, on: {role: link}, effect: write, fallback: true, changes: []}
   answer: {of: browser_handle_dialog, effect: write, take: {accept: {value: $argument.accept, type: boolean}}}
   upload: {of: browser_file_upload, effect: write, take: {paths: {value: $argument.paths, type: list}}, changes: []}
 otherwise: {browser_drag: ask}
 pages:
+  fields: [Note, 'Line [0-9]']
   looks:
     - https://docs[.]example/[a-z]*
     - https://shop[.]example[.]com/[a-z/.]*
@@ -42,14 +49,14 @@ pages:
 
 
 def show(session: LiveSession, body: str, url: str = HOME) -> None:
-    assert session.decide("browser_navigate", {"url": url}).allowed
+    assert session.decide("browser_snapshot", {}).allowed
     session.result(f"### Page\n- Page URL: {url}\n### Snapshot\n```yaml\n{body.strip()}\n```")
 
 
-def answer(body: str, tool: str = "browser_click", url: str = HOME, **arguments: object) -> str:
+def decided(body: str, tool: str = "browser_click", url: str = HOME, **arguments: object) -> Decision:
     with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, body, url)
-        return session.decide(tool, arguments or {"target": "e1"}).answer
+        return session.decide(tool, arguments or {"target": "e1"})
 
 
 def link(url: str) -> str:
@@ -57,167 +64,185 @@ def link(url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "url",
-    ["/a", "/a/b.html", "/./a", "/cart?page=2", "/other#top", "https://shop.example.com/", "//shop.example.com/x"],
+    ("written", "address"),
+    [
+        ("/a", "https://shop.example.com/a"),
+        ("/a/b.html", "https://shop.example.com/a/b.html"),
+        ("/./a", "https://shop.example.com/a"),
+        ("a", "https://shop.example.com/a"),
+        ("../a", "https://shop.example.com/a"),
+        ("?page=2", "https://shop.example.com/cart?page=2"),
+        ("/other#top", "https://shop.example.com/other#top"),
+        ("https://docs.example/guide", "https://docs.example/guide"),
+        ("//docs.example/guide", "https://docs.example/guide"),
+    ],
 )
-def test_a_link_to_a_declared_address_only_looks(url: str) -> None:
-    assert answer(link(url)) == "allow"
-
-
-def test_a_link_to_another_host_only_looks_if_its_page_is_declared_too() -> None:
-    assert answer(link("https://docs.example/guide")) == "allow"
-    assert answer(link("https://docs.example/guide"), url="https://shop.example.com/cart/7") == "ask"
-    assert answer(link("https://docs.example/guide"), url="https://evil.test/") == "ask"
+def test_a_link_to_a_listed_page_is_opened_by_its_address(written: str, address: str) -> None:
+    decision = decided(link(written))
+    assert decision.answer == "look_up"
+    (look_up,) = decision.look_ups
+    assert (look_up.tool, look_up.arguments, look_up.instead) == ("browser_navigate", {"url": address}, True)
+    assert f"Call browser_navigate(url={address}) instead." in decision.feedback
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
+        assert session.decide(look_up.tool, look_up.arguments).allowed
 
 
 @pytest.mark.parametrize(
     "url",
     [
         "/checkout/7", "/a?action=remove", "/cart?page=2&action=remove", "/cart?page=2;x", "/a#/delete",
-        "/a%2fb", "/a;remove", "/..;", "a", "../a", "?page=2",
-        "http://shop.example.com/a", "https://shop.example.com:8443/a", "//docs.example/a1",
+        "/a%2fb", "/a;remove", "http://shop.example.com/a", "https://shop.example.com:8443/a",
+        "//docs.example/a1", '"#"', '"#top"', "/cart#top", "/cart", "javascript:void(0)", "JavaScript:buy()",
+        '"java\\tscript:buy()"', "mailto:a@b.test", "data:text/html,x", "blob:https://shop.example.com/1",
+        "ftp://shop.example.com/x", "https://evil.test/", "//evil.test/", 
+        "http:evil.test", "/\\\\evil.test/", "\\\\evil.test",
+        "https://shop.example.com@evil.test/", "https://shop.example.com.evil.test/", "https://docs.example@evil.test/",
+        "https://evil.test/?https://shop.example.com/", "https://evil.test/#https://docs.example/",
+        "https://docs.example%2f.evil.test/", "https://[evil", '" https://evil.test/"',
     ],
 )  # fmt: skip
-def test_a_link_to_an_address_that_the_pack_does_not_declare_may_act(url: str) -> None:
-    assert answer(link(url)) == "ask"
+def test_a_click_on_any_other_link_needs_a_yes(url: str) -> None:
+    decision = decided(link(url))
+    assert decision.answer == "ask"
+    assert not decision.look_ups
 
 
 @pytest.mark.parametrize(
-    "url",
-    [
-        '"#"', '"#top"', '""', "/cart#top", "javascript:void(0)", "JavaScript:buy()", '"java\\tscript:buy()"',
-        "mailto:a@b.test", "data:text/html,x", "blob:https://shop.example.com/1", "ftp://shop.example.com/x",
-        "https://evil.test/", "//evil.test/", "///evil.test/", "https:///evil.test/", "https:/evil.test/",
-        "https:evil.test", "http:evil.test", "/\\\\evil.test/", "\\\\evil.test",
-        "https://shop.example.com@evil.test/", "https://shop.example.com.evil.test/", "https://docs.example@evil.test/",
-        "https://evil.test/?https://shop.example.com/", "https://evil.test/#https://docs.example/",
-        "https://docs.example%2f.evil.test/", '" https://evil.test/"',
-    ],
-)  # fmt: skip
-def test_any_other_link_may_do_anything(url: str) -> None:
-    assert answer(link(url)) == "ask"
+    "url", ["/..;", "///evil.test/", "https:///evil.test/", "https:/evil.test/", "https:evil.test"]
+)
+def test_a_link_that_browsers_read_in_another_way_gains_nothing(url: str) -> None:
+    decision = decided(link(url))
+    assert not decision.allowed
+    assert all(each.arguments["url"].startswith("https://shop.example.com/") for each in decision.look_ups)
+
+
+def test_an_action_of_its_own_for_a_link_comes_before_its_address() -> None:
+    tools = PACK["tools.yaml"].replace("on: {role: button}", "on: {role: [button, link], name: Show more}")
+    with Shield(made({**PACK, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        show(session, link("/a"))
+        assert [each.name for each in session.decide("browser_click", {"target": "e1"}).actions] == ["press"]
+
+
+LINK, FRAMED = link("/a"), "- iframe [ref=e9]:\n  - "
+FIELD, WHOLE = '- textbox "Note" [ref=e1]', '- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]'
+FOCUSED = FIELD.replace("[ref", "[active] [ref")
 
 
 @pytest.mark.parametrize(
     ("body", "arguments"),
     [
-        ('- link "Show more" [ref=e1]', {"target": "e1"}),
-        ('- link "More" [ref=e1]:\n  - /url: /x\n  - button "Pay" [ref=e2]', {"target": "e1"}),
-        ('- iframe [ref=e9]:\n  - link "More" [ref=e1]:\n    - /url: /x', {"target": "e1"}),
-        ('- iframe [ref=e9]:\n  - textbox "Name" [ref=e1]', {"target": "e1"}),
-        ('- checkbox "Show details" [ref=e1]', {"target": "e1"}),
-        ('- tab "Details" [ref=e1]', {"target": "e1"}),
-        ('- generic "Next page" [ref=e1]', {"target": "e1"}),
-        ('- row "Order 7" [ref=e1]', {"target": "e1"}),
-        ('- combobox "Sort" [ref=e1]', {"target": "e1", "values": ["Price"]}),
-        ('- radio "M" [active] [ref=e1]', {"key": "ArrowDown"}),
-        ('- checkbox "Terms" [active] [ref=e1]', {"key": " "}),
-        ('- textbox "Note" [active] [ref=e1]', {"key": "Enter"}),
-        ('- textbox "Note" [active] [ref=e1]\n- button "Search" [ref=e2]', {"key": "Enter"}),
-        ('- textbox "Note" [ref=e1]\n- button "Search" [ref=e2]', {"key": "PageDown"}),
-        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "ArrowDown"}),
-        ('- link "More" [ref=e1]:\n  - /url: /x\n  - group [ref=e2]: More', {"target": "e1"}),
-        ('- textbox "Note" [active] [ref=e1]', {"key": "a"}),
-        ('- textbox "Note" [active] [ref=e1]', {"key": "ArrowUp"}),
-        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": " "}),
-        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "Control+Enter"}),
-        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"keys": ["Enter"]}),
-        ('- link "More" [ref=e1]:\n  - /url: /x', {"target": "e1", "button": "middle"}),
-        ('- link "More" [ref=e1]:\n  - /url: /x', {"target": "e1", "modifiers": ["Alt"]}),
-        ('- link "More" [ref=e1]:\n  - /url: /x', {"target": "e1", "doubleClick": True}),
-        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "#"}),
-        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "Escape"}),
-        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "Control+ArrowDown"}),
-        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "Tab", "keys": "x"}),
-        ('- main [ref=e2]:\n  - generic "Volume" [active] [ref=e1]', {"key": "ArrowDown"}),
-        ('- textbox "Note" [active] [ref=e1]', {"key": "Control+Z"}),
-        ('- textbox "Note" [active] [ref=e1]', {"key": "Escape"}),
-        ('- textbox "Note" [ref=e1]', {"target": "e1", "text": "Ann", "slowly": True}),
-        ('- combobox "Sort" [ref=e1]', {"target": "e1"}),
+        *((body, {"target": "e1"}) for body in (FIELD, LINK, WHOLE)),
         *(
-            (f'- {role} "X" [ref=e2]:\n  - {inner} "Y" [active] [ref=e1]', {"key": "ArrowDown"})
-            for role, inner in (
-                ("radiogroup", "generic"),
-                ("menu", "menuitem"),
-                ("menubar", "menuitem"),
-                ("tree", "treeitem"),
-                ("grid", "gridcell"),
-                ("treegrid", "row"),
-                ("tablist", "tab"),
-                ("toolbar", "generic"),
-                ("listbox", "option"),
-                ("main", "listbox"),
-                ("main", "combobox"),
-                ("main", "slider"),
-                ("main", "spinbutton"),
-                ("main", "grid"),
-                ("main", "application"),
-                ("list", "listitem"),
-            )
+            (f'- {role} "Note" [ref=e1]', {"target": "e1"})
+            for role in ("link", "checkbox", "tab", "generic", "row", "combobox", "spinbutton", "option", "slider")
         ),
+        (f'{LINK}\n  - button "Pay" [ref=e2]', {"target": "e1"}),
+        (FRAMED + LINK[2:].replace("\n", "\n  "), {"target": "e1"}),
+        *((LINK, {"target": "e1", **more}) for more in ({"button": "middle"}, {"modifiers": ["Alt"]})),
+        *((body, {"key": key}) for body in (FOCUSED, WHOLE) for key in ("a", "#", "Escape", "Enter", " ", "Tab")),
+        *((WHOLE, {"key": key}) for key in ("PageDown", "ArrowDown", "Home", "Control+End", "F5")),
+        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "ArrowDown"}),
+        ('- slider "Volume" [active] [ref=e1]', {"key": "ArrowRight"}),
     ],
 )
-def test_only_what_is_understood_is_a_look(body: str, arguments: dict[str, object]) -> None:
-    tool = "browser_press_key" if arguments.keys() & {"key", "keys"} else "browser_click"
-    assert answer(body, tool, HOME, **arguments) == "ask"
+def test_a_click_or_a_key_is_never_a_look(body: str, arguments: dict[str, object]) -> None:
+    """Not even if the pack declares that it reads: no snapshot shows what a click or a key does."""
+    tool = "browser_press_key" if "key" in arguments else "browser_click"
+    assert not decided(body, tool, **arguments).allowed
+
+
+TYPED: dict[str, object] = {"target": "e1", "text": "Ann"}
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "url", "answer"),
+    [
+        (FIELD, TYPED, HOME, "allow"),
+        (FIELD, {**TYPED, "element": "Amount", "submit": False, "slowly": False}, HOME, "allow"),
+        ('- searchbox "Line 7" [ref=e1]', TYPED, HOME, "allow"),
+        (FIELD, TYPED, "https://shop.example.com/cart/7", "ask"),
+        (FIELD, TYPED, "https://evil.test/?https://shop.example.com/", "ask"),
+        (FIELD, TYPED, "https://evil.test/#https://shop.example.com/", "ask"),
+        (FIELD, TYPED, "https://shop.example.com@evil.test/", "ask"),
+        (FIELD, TYPED, "about:blank", "ask"),
+        (FIELD, TYPED, "", "ask"),
+        (FRAMED + FIELD[2:], TYPED, HOME, "ask"),
+        ('- textbox "Password" [ref=e1]', TYPED, HOME, "ask"),
+        ('- textbox "Note 2" [ref=e1]', TYPED, HOME, "ask"),
+        ('- textbox "Line 71" [ref=e1]', TYPED, HOME, "ask"),
+        ("- textbox [ref=e1]: Note", TYPED, HOME, "ask"),
+        ('- button "Note" [ref=e1]', TYPED, HOME, "ask"),
+        *(
+            (FIELD, {**TYPED, **more}, HOME, "ask")
+            for more in (
+                {"slowly": True},
+                {"delay": 5},
+                {"key": "a"},
+                {"endTarget": "e1"},
+                {"clear": "x"},
+                {"button": "left"},
+            )
+        ),
+        (FIELD, {**TYPED, "submit": True}, HOME, "deny"),
+        (FIELD, {**TYPED, "text": "Ann\n"}, HOME, "deny"),
+    ],
+)
+def test_only_typing_into_a_listed_field_of_a_listed_page_is_a_look(
+    body: str, arguments: dict[str, object], url: str, answer: str
+) -> None:
+    assert decided(body, "browser_type", url, **arguments).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("item", "allowed"),
+    [
+        ({"type": "textbox"}, True),
+        ({}, True),
+        ({"type": "checkbox"}, False),
+        ({"type": "slider"}, False),
+        ({"submit": True}, False),
+        ({"key": "Enter"}, False),
+    ],
+)
+def test_a_form_is_filled_in_as_a_look_only_with_plain_texts(item: dict[str, object], allowed: bool) -> None:
+    fields = [{"name": "the name", "target": "e1", "value": "Ann", **item}]
+    assert decided(FIELD, "browser_fill_form", fields=fields).allowed is allowed
 
 
 @pytest.mark.parametrize(
     "url", ["https://shop.example.com/cart/7", "https://shop.example.com/cart?page=2&do=x", "https://evil.test/"]
 )
 def test_a_browser_opens_only_declared_addresses_as_a_look(url: str) -> None:
-    opens = "  open: {of: browser_navigate, reads: {argument: url, as: url}, effect: read}\n"
-    tools = PACK["tools.yaml"].replace("actions:\n", f"actions:\n{opens}", 1)
-    with Shield(made({**PACK, "tools.yaml": tools})) as shield, shield.session("x") as session:
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
         assert session.decide("browser_navigate", {"url": url}).answer != "allow"
         assert session.decide("browser_navigate", {"url": "https://shop.example.com/./cart?page=2"}).allowed
 
 
 def test_a_drag_is_no_look() -> None:
-    drag = PACK["tools.yaml"].replace("otherwise: {browser_drag: ask}", "  drag: {of: browser_drag, effect: read}")
-    drag = drag.replace("browser_drag, browser_handle", "browser_handle").replace(
-        "actions:\n", "  browser_drag: {effect: write, parameters: {startRef: string, endRef: string}}\nactions:\n", 1
-    )
-    with Shield(made({**PACK, "tools.yaml": drag})) as shield, shield.session("x") as session:
-        show(session, '- button "Pay" [ref=e1]\n- textbox "Note" [ref=e2]')
-        assert session.decide("browser_drag", {"startRef": "e1", "endRef": "e2"}).answer == "ask"
-        assert session.decide("browser_drag", {"startRef": "e2", "endRef": "e2"}).answer == "ask"
+    assert decided(FIELD, "browser_drag", startRef="e1", endRef="e1").answer == "ask"
+
+
+LONG = "Pay 900 EUR " * 100
 
 
 @pytest.mark.parametrize(
-    ("body", "arguments"),
+    ("button", "shown"),
     [
-        ('- textbox "Note" [ref=e1]', {"target": "e1"}),
-        ('- textbox "Note" [ref=e1]', {"target": "e1", "text": "Ann"}),
-        ('- link "More" [ref=e1]:\n  - /url: /x\n  - img [ref=e2]', {"target": "e1"}),
-        ('- generic [active] [ref=e1]:\n  - button "Pay" [ref=e2]', {"key": "PageDown"}),
-        ('- link "More" [active] [ref=e1]:\n  - /url: /x', {"key": "Enter"}),
+        ("- button [ref=e1]: Pay 900 EUR", "Pay 900 EUR"),
+        ('- button [ref=e1]:\n  - img "Pay"\n  - text: 900 EUR', "Pay 900 EUR"),
+        (f"- button [ref=e1]: {LONG}".strip(), LONG.strip()),
+        (f"- button [ref=e1]: {LONG}{LONG}".strip(), "too many for a card"),
+        ("- button [ref=e1]", "the page shows no name of the button"),
     ],
 )
-def test_fields_keys_and_plain_links_are_looks(body: str, arguments: dict[str, object]) -> None:
-    tool = "browser_press_key" if "key" in arguments else "browser_click"
-    assert answer(body, tool, HOME, **arguments) == "allow"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://evil.test/?https://shop.example.com/",
-        "https://evil.test/#https://shop.example.com/",
-        "https://shop.example.com@evil.test/",
-        "https://evil.test/https://shop.example.com/",
-        "about:blank",
-        "",
-    ],
-)
-def test_the_host_of_a_page_is_that_of_its_parsed_address(url: str) -> None:
-    named = PACK["tools.yaml"].replace("look: {of: [browser_click, browser_press_key]", "look: {of: browser_press_key")
-    with Shield(made({**PACK, "tools.yaml": named})) as shield, shield.session("x") as session:
-        show(session, link("/x"))
-        assert session.decide("browser_click", {"target": "e1"}).allowed
-        session.result("Clicked.")
-        show(session, link("/x"), url)
-        assert not session.decide("browser_click", {"target": "e1"}).allowed
+def test_a_card_shows_the_whole_name_or_there_is_none(button: str, shown: str) -> None:
+    tools = PACK["tools.yaml"].replace("take: {total:", "take: {button: $element.name, total:")
+    with Shield(made({**PACK, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        show(session, button)
+        decision = session.decide("browser_click", {"target": "e1", "element": "Next"})
+        assert decision.answer == "ask"
+        assert shown in (decision.card.text if decision.card is not None else decision.for_person)
+        assert (decision.card is not None) is ("Pay" in shown)
 
 
 FORM = """- form "Pay" [ref=e9]:
@@ -294,10 +319,7 @@ def test_a_yes_in_a_dialog_is_for_the_page_behind_it() -> None:
 
 @pytest.mark.parametrize("leads", ["javascript:pay(5)", "https://evil.test/?a=1&b=/x", "/order?id=7&do=cancel"])
 def test_a_card_of_a_link_shows_its_whole_address_and_a_yes_is_for_that(leads: str) -> None:
-    other = "  leave: {of: browser_click, on: {role: link}, effect: write, fallback: true, changes: []}\n  answer:"
-    files = {**PACK, "tools.yaml": PACK["tools.yaml"].replace("  answer:", other, 1)}
-    files["rules.yaml"] = PACK["rules.yaml"].replace("[press,", "[press, leave,")
-    with Shield(made(files)) as shield, shield.session("x") as session:
+    with Shield(made(PACK)) as shield, shield.session("x") as session:
         show(session, link(leads))
         card = session.decide("browser_click", {"target": "e1"}).card
         assert card is not None

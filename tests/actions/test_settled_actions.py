@@ -28,8 +28,7 @@ actions:
     effect: write
     take: {total: {value: "$page.text('^Total: ([0-9.]+) EUR$')", type: number}}
     changes: []
-  follow_link: {of: browser_click, on: {role: link}, effect: read}
-pages: {looks: ["http://shop[.]test/x"]}
+  follow_link: {of: browser_click, on: {role: link}, effect: write, changes: []}
 """,
 }
 CLICK = {"target": "e3"}
@@ -96,15 +95,15 @@ def test_an_approval_of_an_undeclared_click_counts_on_its_page_alone() -> None:
 
 @pytest.mark.parametrize("shown_before", [True, False])
 def test_a_page_is_not_known_while_an_older_click_may_still_change_it(shown_before: bool) -> None:
-    with Shield(made(PAYING)) as shield, shield.session("c") as session:
-        show(session, 10, LINK)
+    with Log(":memory:") as log, Shield(made(PAYING), log=log) as shield, shield.session("c") as session:
+        show(session, 10)
         assert session.decide("browser_click", CLICK, id="slow").allowed
         if shown_before:
-            show(session, 10, LINK)
+            show(session, 10)
             session.result("done", id="slow")
         else:
             assert session.decide("browser_snapshot", {}, id="look").allowed
-            session.result(shown(10, LINK), id="look")
+            session.result(shown(10, BUTTON), id="look")
         assert session.decide("browser_click", CLICK).answer == "look_up"
 
 

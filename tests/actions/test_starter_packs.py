@@ -15,10 +15,8 @@ from tests.packs import made
 CALLS = yaml.safe_load(Path(__file__).with_name("starter_calls.yaml").read_text("utf-8"))
 SHOP = page(CALLS["browser"]["page"]).replace("http://shop.test/checkout", "https://shop.example.com/kettles")
 REQUEST = "Please help me with this."
-SITE = """actions:
-  fill_in: {on: {role: [searchbox, textbox], named: '^(Search products|First name)$'}}
-  fill_in_form: {on: {role: textbox, name: First name}}
-pages:
+SITE = """pages:
+  fields: [Search products, First name]
   looks:
     - https://shop[.]example[.]com/[a-z]*
     - https://shop[.]example[.]com/kettles[?]page=[0-9]+
@@ -49,7 +47,8 @@ def calls(name: str, kind: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls of a pack, each by its tool; a text is the argument of the pack's main tool."""
     main, argument = {"coding-agent": ("bash", "command"), "sql-analyst": ("execute_sql", "sql")}.get(name, ("", ""))
     return [
-        (main, {argument: each}) if isinstance(each, str) else next(iter(each.items())) for each in CALLS[name][kind]
+        (main, {argument: each}) if isinstance(each, str) else next(iter(each.items()))
+        for each in CALLS[name].get(kind, ())
     ]
 
 
@@ -62,7 +61,7 @@ def test_ordinary_work_is_not_asked_about(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
-@pytest.mark.parametrize("wanted", ["ask", "deny"])
+@pytest.mark.parametrize("wanted", ["ask", "deny", "look_up"])
 def test_what_the_document_forbids_is_not_done(name: str, wanted: str) -> None:
     with Shield(pack_of(name)) as shield:
         found = {

@@ -33,7 +33,7 @@ pytestmark = [
 KEY: Any = {"bylaw/conversation": "c1"}
 CHECKOUT = """<title>Checkout</title><header id=clock>Now</header><main><p id=total>Total: 35.00 EUR</p>
 <form action=/placed method=post><button id=place>Place order</button></form>
-<button id=show>Show</button><a id=help href=/help>Help</a><iframe src=/frame></iframe></main>
+<input id=note aria-label=Note><button id=show>Show</button><a id=help href=/help>Help</a><iframe src=/frame></iframe></main>
 <script>const ticking = setInterval(() => clock.textContent = new Date().toISOString(), 10)
 setInterval(async () => {
   const change = await (await fetch('/change')).text()
@@ -57,17 +57,20 @@ actions:
     changes: []
   show: {of: browser_click, on: {role: button, name: Show}, effect: write, changes: []}
   press_in_frame: {of: browser_click, on: {role: button, name: In frame}, effect: write, changes: []}
-  follow: {of: browser_click, on: {role: link}, effect: read}
-  scroll: {of: browser_press_key, on: {named: '.*'}, effect: read}
-  fill_in: {of: browser_type, on: {role: textbox}, effect: read}
-pages: {looks: ['http://127[.]0[.]0[.]1:PORT/help', 'http://127[.]0[.]0[.]1:PORT/cart']}
+  open_page: {of: browser_navigate, reads: {argument: url, as: url}, effect: read}
+  open_other_page: {of: browser_navigate, reads: {argument: url, as: url}, effect: write, fallback: true, changes: []}
+  fill_in: {of: [browser_type, browser_click, browser_press_key], on: {role: [textbox, spinbutton]}, effect: read}
+  look: {of: [browser_click, browser_press_key], effect: read}
+pages:
+  looks: ['http://127[.]0[.]0[.]1:PORT/help', 'http://127[.]0[.]0[.]1:PORT/c[a-z]*', 'http://127[.]0[.]0[.]1:PORT/trick[a-z]*']
+  fields: [Note]
 """,
     "guards/orders.py": '''def small(call: place_order, facts):
     """No order is over 500 EUR."""
     return deny("it is over 500 EUR") if call.total > 500 else permit()
 
 
-def shown(call: show | press_in_frame, facts):
+def shown(call: show | press_in_frame | open_other_page, facts):
     """No order is over 500 EUR."""
     return permit()
 ''',
@@ -155,9 +158,16 @@ class Agent:
 
     async def click(self, name: str) -> str:
         """Click on the button or link as it was shown."""
-        found = re.search(rf'(?:button|link) "{name}"[^\n]*\[ref=(\w+)\]', self.shown)
+        return await self.call("browser_click", target=self._ref(name))
+
+    async def type(self, name: str, text: str) -> str:
+        """Type into the field as it was shown."""
+        return await self.call("browser_type", target=self._ref(name), text=text)
+
+    def _ref(self, name: str) -> str:
+        found = re.search(rf'(?:button|link|textbox) "{name}"[^\n]*\[ref=(\w+)\]', self.shown)
         assert found is not None
-        return await self.call("browser_click", target=found[1])
+        return found[1]
 
     async def call(self, tool: str, **arguments: Any) -> str:
         result = await self._client.call_tool(tool, arguments, meta=KEY)
@@ -216,18 +226,26 @@ async def test_a_click_on_a_changed_page_is_decided_anew(tmp_path: Path, shop: S
     assert shop.placed == 0
 
 
-async def test_a_link_that_leads_elsewhere_by_now_is_decided_anew(tmp_path: Path, shop: Shop) -> None:
+async def test_a_link_to_a_listed_page_is_opened_by_its_address(tmp_path: Path, shop: Shop) -> None:
     async with behind_proxy(tmp_path, port=shop.server.server_port) as client:
         agent = await opened(client, shop)
+        address = f"{shop.address}/help"
+        assert f"Call browser_navigate(url={address}) instead." in await agent.click("Help")
+        await agent.call("browser_navigate", url=address)
+        assert address in await agent.look()
+
+
+async def test_a_field_that_is_another_by_now_is_decided_anew(tmp_path: Path, shop: Shop) -> None:
+    async with behind_proxy(tmp_path, port=shop.server.server_port) as client:
+        agent = await opened(client, shop)
+        shop.change("note.ariaLabel = 'Amount'")
+        assert "did not run" in await agent.type("Note", "Ann")
+        shop.change("note.ariaLabel = 'Note'")
+        await agent.look()
         # Nothing that a look does depends on the rest of the page.
-        shop.change("total.textContent = 'Total: 820.00 EUR'; help.href = '/placed'")
-        assert "did not run" in await agent.click("Help")
-        await agent.look()
-        shop.change("total.textContent = 'Total: 9.00 EUR'; help.href = '/help'")
-        await agent.look()
         shop.change("total.textContent = 'Total: 820.00 EUR'")
-        assert "did not run" not in await agent.click("Help")
-        assert "/help" in await agent.look()
+        assert "did not run" not in await agent.type("Note", "Ann")
+        assert ": Ann" in await agent.look()
 
 
 LINK, KEYS = "browser_click", ("ArrowDown", "ArrowRight", " ", "End", "a", "Enter")

@@ -10,8 +10,11 @@ from bylaw.actions.run_line import RunLine
 from bylaw.actions.taking import ElementTerms, Kind, Take
 from bylaw.policy.pattern import Pattern
 from bylaw.policy.tool import Effect, Tool
+from bylaw.reading import Unreadable
 
 Otherwise = Literal["ask", "deny", "allow"]
+FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
+"""Roles of elements that hold typed text."""
 
 
 class TargetTerms(Struct, frozen=True):
@@ -99,10 +102,22 @@ class PageTerms(Struct, frozen=True):
     content: tuple[ElementTerms, ...] = ()
     looks: tuple[Pattern, ...] = ()
     """Whole addresses, each of one host, that only show something when a browser opens them."""
+    fields: tuple[Pattern, ...] = ()
+    """Whole names of fields on these pages. Typing into such a field changes nothing else."""
 
-    def is_look(self, address: str) -> bool:
-        """Whether opening an address, given in normal form, only shows something."""
-        return any(pattern.occurs(address) for pattern in self.looks)
+    def lists(self, address: str) -> bool:
+        """Whether opening an address only shows something."""
+        from bylaw.reading.url import read_url
+
+        try:
+            normal = read_url(address).address
+        except Unreadable:
+            return False
+        return any(pattern.occurs(normal) for pattern in self.looks)
+
+    def is_field(self, name: str) -> bool:
+        """Whether typing into a field with this name changes nothing else."""
+        return bool(name) and any(pattern.occurs(name) for pattern in self.fields)
 
     def changes_with(self, tool: str) -> bool:
         """Whether a call of the tool may change the page or show another page."""

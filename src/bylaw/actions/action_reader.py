@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 
 from msgspec.structs import replace
 
-from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms, TargetTerms
+from bylaw.actions.action import FIELDS, Action, Actions, Otherwise, PageTerms, ReadTerms, TargetTerms
 from bylaw.actions.run_line import RunLine, read_run_line
 from bylaw.actions.taking import ActionError, ElementTerms, Kind, Take, TakenType, compile_take
 from bylaw.errors import BylawError, meant
@@ -156,6 +156,10 @@ class _Reader:
         if body.on is not None and body.reads is not None:
             self._fault(f"`{name}` has both `on` and `reads`", *at, hint="split it into two actions")
         on = self._target(body.on, (*at, "on")) if body.on is not None else None
+        roles = on.element.roles if on is not None else FIELDS
+        if str(body.effect) != "write" and not (roles and FIELDS.issuperset(roles)):
+            hint = "write `effect: write`. Agents open the pages in `pages.looks` by their addresses"
+            self._fault(f"`{name}` may click or press a key, which may have any effect", *at, hint=hint)
         reads = self._reads(body.reads, of, (*at, "reads")) if body.reads is not None else None
         where = {key: found for key, each in body.where.items() if (found := self._pattern(each, *at, "where", key))}
         for key in body.where:
@@ -305,10 +309,12 @@ class _Reader:
         record = body or WrittenPages()
         content = tuple(self._named(each, ("pages", "content", place)) for place, each in enumerate(record.content))
         looks = tuple(filter(None, (self._look(str(each), place) for place, each in enumerate(record.looks))))
+        named = (self._pattern(f"^(?:{each})$", "pages", "fields", place) for place, each in enumerate(record.fields))
+        fields = tuple(filter(None, named))
         lists = (record.tools, record.unchanged_by, record.not_shown_by)
         tools, unchanged, unshown = (tuple(map(str, each)) for each in lists)
         target, description = tuple(map(str, record.target)), tuple(map(str, record.description))
-        return PageTerms(tools, unchanged, unshown, str(record.snapshot), target, description, content, looks)
+        return PageTerms(tools, unchanged, unshown, str(record.snapshot), target, description, content, looks, fields)
 
     def _look(self, text: str, place: int) -> Pattern | None:
         if not names_host(f"^{text}"):

@@ -1,79 +1,75 @@
-"""Determines whether a call changes a page, and what a user's yes to the call covers: one element with its frame and
-form, and the page as shown.
+"""Determines which calls on a page only look, and what a user's yes to any other call covers: one element with its
+frame and form, and the page as shown.
 """
 
 import json
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urldefrag, urljoin
 
-from bylaw.actions.action import PageTerms
+from bylaw.actions.action import FIELDS, PageTerms
 from bylaw.actions.page_state import (
-    FIELDS,
     FORMS,
     PageState,
     Targeted,
     filled_in,
-    link_of,
+    label_of,
     name_of,
     named_elements,
+    written_link,
 )
-from bylaw.actions.taking import NotTaken, names_element
-from bylaw.reading import Unreadable
+from bylaw.actions.taking import NotTaken
 from bylaw.reading.page import Element, Page
-from bylaw.reading.url import read_link, read_url
 from bylaw.trace.event import Call
 
 _PASSING = frozenset(("active", "cursor"))
 """States of elements that change while a user only looks."""
 _PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
 """Parts of a page that rarely concern an element elsewhere."""
-_IN_LINKS = frozenset(("text", "generic", "img", "heading", "paragraph", "strong", "emphasis"))
-"""Elements in a link that do nothing of their own."""
-_ROOTS = frozenset(("generic", "document"))
-_MOVING_KEYS = ("ArrowDown", "ArrowLeft", "ArrowRight", "ArrowUp", "End", "Home", "PageDown", "PageUp", "Tab")
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
+_LONGEST_NAME = 1500
+"""The maximum length of an element's name on a card."""
 _DIALOG = "### Modal state"
 _LONGEST_DIALOG = 1000
 
 
-def only_shows(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
-    """Whether a call changes nothing. It follows a link to an address that the pack declares, clicks on a
-    text field or fills it in, or presses a key that moves the view.
+def only_types(page: Page, target: Targeted, arguments: Mapping[str, Any], terms: PageTerms) -> bool:
+    """Whether a call only types into a listed field on a listed page.
 
-    Any other call on a page could have any effect, whatever the element is called.
-    Scripts of a declared site are trusted: no snapshot shows what they do.
+    A click or a key may have any effect, because no snapshot shows a page's scripts and what covers an element.
     """
-    element, text = target.element, arguments.get("text")
-    keys = [value for name in ("key", "keys") if (value := arguments.get(name)) is not None]
-    if page.is_in_frame(element) or len(keys) > 1 or any(map(_changes_act, arguments, arguments.values())):
+    element, item = target.element, target.item
+    known = {*terms.target, *terms.description}
+    given, of_item = _given(arguments) - known, _given(item) - known
+    if item:
+        is_text = given == {"fields"} and {"value"} <= of_item <= {"name", "type", "value"}
+        is_text = is_text and item.get("type", "textbox") == "textbox"
+    else:
+        is_text = given == {"text"}
+    if not is_text or element.role not in FIELDS or page.is_in_frame(element):
         return False
-    if element.role == "link":
-        return keys in ([], ["Enter"]) and text is None and not target.item and _leads_to_a_look(page, element, terms)
-    if keys:
-        # The root has the focus if nothing on the page has. Anything else may react to a key.
-        return keys[0] in _MOVING_KEYS and element.parent < 0 and element.role in _ROOTS
-    return element.role in FIELDS and (element.role != "combobox" or text is not None)
+    return terms.is_field(" ".join(element.name.split())) and terms.lists(page.url)
 
 
-def _changes_act(name: str, value: Any) -> bool:
-    """Whether an argument makes more of a call than one plain click, key or text. A text typed slowly presses keys."""
-    if name == "button":
-        return value not in (None, "left")
-    return bool(value) and (name in ("modifiers", "doubleClick", "values", "slowly", "delay") or names_element(name))
+def _given(arguments: Mapping[str, Any]) -> set[str]:
+    return {name for name, value in arguments.items() if value not in (None, False)}
 
 
-def _leads_to_a_look(page: Page, element: Element, terms: PageTerms) -> bool:
-    """Whether a link leads to a declared address, from a page of the same site or a declared one."""
+def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
+    """Return the listed address to which a link leads; empty for any other element.
+
+    Only opening the address is a look, so a page that misstates it gains nothing.
+    """
+    if element.role != "link" or page.is_in_frame(element) or not (written := written_link(page, element)):
+        return ""
     try:
-        to, here = link_of(page, element), read_url(page.url)
-    except (NotTaken, Unreadable):
-        return False
-    if any(each.role not in _IN_LINKS for each in page.descendants(element)):
-        return False
-    is_moving = (to.origin, to.path, to.query) != (here.origin, here.path, here.query)
-    return is_moving and terms.is_look(to.address) and (to.origin == here.origin or terms.is_look(here.address))
+        address = urljoin(page.url, written)
+    except ValueError:
+        return ""
+    is_elsewhere = urldefrag(address).url != urldefrag(page.url).url
+    return address if is_elsewhere and terms.lists(address) else ""
 
 
 def identity_of(page: Page, element: Element) -> dict[str, Any]:
@@ -81,26 +77,17 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
     above = tuple(page.ancestors(element))
     frame = next((each for each in above if each.role == "iframe"), None)
     form = next((each for each in above if each.role in FORMS), frame)
-    name = " ".join((element.name or page.text_of(element)).split())
+    name = label_of(page, element)
+    if len(name) > _LONGEST_NAME:
+        raise NotTaken(f"the name of the {element.role} has {len(name):,} characters, too many for a card")
     said: dict[str, Any] = {"element": f"{name} ({element.role})" if name else element.role}
     if frame is not None:
         said["frame"] = frame.name or "a document with an unknown address"
-    if leads := _written_address(page, element):
+    if leads := written_link(page, element):
         said["leads to"] = leads
     if fields := filled_in(page, page.descendants(form) if form is not None else page.elements):
         said["filled in"] = fields
     return {**said, "address of the page": page.url, "as shown": _fingerprint(_around(page, element))}
-
-
-def _written_address(page: Page, element: Element) -> str:
-    """Return the address of a link as far as it can be read, else as the page gives it; empty for another element."""
-    for each in (element, *page.ancestors(element)):
-        if (written := page.properties.get(each.at, {}).get("url")) is not None:
-            try:
-                return read_link(written, page.url).address
-            except Unreadable:
-                return written
-    return ""
 
 
 def _around(page: Page, element: Element) -> list[Any]:

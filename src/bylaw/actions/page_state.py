@@ -6,19 +6,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
-from bylaw.actions.action import PageTerms, TargetTerms
+from bylaw.actions.action import FIELDS, PageTerms, TargetTerms
 from bylaw.actions.taking import Ambiguous, ElementTerms, NotAtOnce, NotTaken, Take, names_element
 from bylaw.policy.pattern import LONGEST, Pattern
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
-from bylaw.reading.url import Url, read_link, read_url
+from bylaw.reading.url import Url, read_url
 from bylaw.trace.event import Call, Result
 
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
 """Roles of elements that Enter presses. In any other element, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 """Roles of elements that react when pressed."""
-FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
@@ -288,8 +287,7 @@ def _address(page: Page) -> str:
 
 def name_of(page: Page, element: Element) -> str:
     """Return a description of an element, in the page's words."""
-    name = " ".join((element.name or page.text_of(element)).split())
-    return f'{element.role} "{name[:100]}" on {page.url}'
+    return f'{element.role} "{label_of(page, element)}" on {page.url}'
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
@@ -302,7 +300,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "page", "host" | "private":
             return _part_of_url(take.field, _read(read_url, page.url))
         case "link", _:
-            return _part_of_url(take.field, link_of(page, element))
+            return _part_of_url(take.field, _read(read_url, written_link(page, element)))
         case "page", "url":
             return _one(take, _found_in(take.pattern, _address(page)))
         case "page", "title":
@@ -323,7 +321,9 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "element", "name":
             if any(each.role in FIELDS for each in page.descendants(element)):
                 raise NotTaken("what is typed into a field is not what the page shows")
-            return element.name
+            if not (name := label_of(page, element)):
+                raise NotTaken(f"the page shows no name of the {element.role}, or a name of more than 900 characters")
+            return name
         case "element", "role":
             return element.role
         case "element", _:
@@ -356,12 +356,22 @@ def _read(read: Callable[..., Url], *texts: str) -> Url:
         raise NotTaken(f"the address `{texts[0][:100]}` cannot be read: {error.reason}") from None
 
 
-def link_of(page: Page, element: Element) -> Url:
-    """Return the target of an element or of the link around it. Raises NotTaken if it is unknown."""
-    for each in (element, *page.ancestors(element)):
-        if "url" in (own := page.properties.get(each.at, {})):
-            return _read(read_link, own["url"], page.url)
-    raise NotTaken("the page does not show where the element leads")
+def written_link(page: Page, element: Element) -> str:
+    """Return the address of an element or of the link around it as the page writes it; empty if there is none.
+
+    A relative address is not resolved, because a snapshot does not show what it is relative to (`<base>`).
+    """
+    links = (page.properties.get(each.at, {}).get("url", "") for each in (element, *page.ancestors(element)))
+    return next(filter(None, links), "")
+
+
+def label_of(page: Page, element: Element) -> str:
+    """Return an element's name, or its text if the snapshot omits the name; empty if it shows neither.
+
+    Typed text is not a name.
+    """
+    name = element.name or ("" if _has_field(page, element) else page.text_of(element))
+    return " ".join(name.split())
 
 
 def _shown(page: Page, element: Element) -> str:

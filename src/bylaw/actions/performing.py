@@ -48,6 +48,8 @@ class Performed(Struct, frozen=True):
     """The unresolved call as a reviewer sees it, without the agent's description of an element."""
     look_up: str = ""
     """The tool to call first, if a look at the page would help."""
+    instead: Call | None = None
+    """The call to make instead: it opens the page to which a link leads."""
     is_evidence: bool = False
     """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
@@ -139,6 +141,8 @@ class Performing:
         resolving = _Resolving(call, actions, state, self._actions, call.tool in self._moved)
         try:
             found = resolving.calls()
+        except _OpenInstead as error:
+            return replace(self._unresolved(call, state, str(error), otherwise), instead=error.call)
         except NotAtOnce as error:
             return self._unresolved(call, state, str(error), "deny")
         except (NotTaken, Unreadable) as error:
@@ -200,11 +204,20 @@ def _commands(text: str) -> tuple[Any, ...]:
     return read_shell(text)
 
 
+class _OpenInstead(Exception):
+    """The agent should open the page to which a link leads, rather than click on the link."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__("a click may do more than open the page to which the link leads")
+        self.call = call
+
+
 class _Resolving:
     def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, all: Actions, is_moved: bool) -> None:
         self._call = call
         self._actions = actions
         self._state = state
+        self._all = all
         self._pages = all.pages
         self._unread = all.unread.get(call.tool, frozenset[str]())
         self._tool = all.plain.get(call.tool)
@@ -230,6 +243,8 @@ class _Resolving:
         self.is_evidence = len(parts) < 2
         for place, part in enumerate(parts):
             fitting = self._fitting(part)
+            if len(parts) == 1 and part.kind == "page" and all(each.is_fallback for each in fitting):
+                self._check_link(part.value)
             if not fitting:
                 raise NotTaken(f"no action is declared for {part.words}")
             fitted += fitting
@@ -274,16 +289,26 @@ class _Resolving:
                     raise NotTaken(f"`{found[0][:6]}...` in `{name}` may be a password, key or token")
 
     def _may_look(self) -> bool:
-        """Whether a call that could press or choose something certainly does neither, whatever its action is named."""
+        """Whether a call names nothing that it could press, choose or fill in."""
         given = self._call.arguments
         named = (*self._pages.target, "key", "keys", "fields", *filter(names_element, given))
         if not self._pages.changes_with(self._call.tool) or self._call.tool == self._pages.snapshot:
             return True
-        if not any(given.get(name) for name in named):
-            return True
-        from bylaw.actions.page_identity import only_shows
+        return not any(given.get(name) for name in named)
 
-        return all(only_shows(self._page, each.target, given, self._pages) for each in list(self._targets()))
+    def _check_link(self, element: Any) -> None:
+        """Raise _OpenInstead if a link leads to a page that the agent may open by its address."""
+        from bylaw.actions.page_identity import listed_page
+
+        address = listed_page(self._page, element, self._pages)
+        opening = (
+            Call(tool, {action.reads.argument: address})
+            for tool, actions in self._all.by_tool.items()
+            for action in actions
+            if address and action.reads is not None and action.kind == "url" and action.effect == "read"
+        )
+        if (call := next(opening, None)) is not None:
+            raise _OpenInstead(call)
 
     def _fitting(self, part: Part) -> list[Action]:
         """Return the actions that a part of the call performs; fallback actions only if no other action fits."""
@@ -331,7 +356,8 @@ class _Resolving:
         page = self._page = self._state.page_for(self._call)
         for each in targets_of(page, self._call, self._state.terms):
             named = name_of(page, each.element)
-            yield Part("page", "", each.element, named, each.item, target=each)
+            words = named if len(named) <= LONGEST else f"{named[:LONGEST]}\u2026"
+            yield Part("page", "", each.element, words, each.item, target=each)
 
     def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
         if isinstance(value, list) and terms.kind == "shell":
@@ -349,15 +375,15 @@ class _Resolving:
         if not action.fits_call(self._call.arguments):
             return False
         if action.on is not None:
-            from bylaw.actions.page_identity import only_shows
+            from bylaw.actions.page_identity import only_types
             from bylaw.actions.page_state import fits_target
 
             page, target = self._page, part.target
             if not fits_target(page, target, action.on):
                 return False
-            return action.effect == "write" or only_shows(page, target, self._call.arguments, self._pages)
+            return action.effect == "write" or only_types(page, target, self._call.arguments, self._pages)
         opens = part.kind == "url" and self._pages.changes_with(self._call.tool)
-        if opens and action.effect != "write" and not self._pages.is_look(part.value.address):
+        if opens and action.effect != "write" and not self._pages.lists(part.value.address):
             return False
         terms = action.reads
         return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part, action)

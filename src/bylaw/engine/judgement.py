@@ -117,6 +117,8 @@ class Judgement(Struct, frozen=True):
     otherwise: Otherwise = ""
     look_up: str = ""
     """The tool to call first if its result would show what this call does."""
+    instead: Call | None = None
+    """The call to make instead of a click on a link."""
 
     @property
     def call(self) -> Call:

@@ -337,7 +337,8 @@ class Session:
                 # A guard for the generic tool itself judges the original call.
                 told = self._judge(self.ledger.record(call, self._step)) if performed.shown is not call else judged[0]
                 found = replace(told, made=plain, fault=told.fault or performed.unresolved)
-                judged = [replace(found, otherwise=performed.otherwise, look_up=performed.look_up)]
+                found = replace(found, look_up=performed.look_up, instead=performed.instead)
+                judged = [replace(found, otherwise=performed.otherwise)]
         else:
             bound = (plain,) if acted.is_named or call.tool in self.pack.by_tool else ()
             judged = self._judge_all((*bound, *acted.actions))

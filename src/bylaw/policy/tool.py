@@ -191,6 +191,8 @@ class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
     """Parts of a page that anyone may have written."""
     looks: list[Scalar] = []
     """Patterns for whole addresses that only show something when a browser opens them."""
+    fields: list[Scalar] = []
+    """Patterns for whole names of fields on these pages. Typing into such a field changes nothing else."""
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -104,24 +104,6 @@ def read_url(text: str) -> Url:
     return Url(scheme, _host(parts[1]), port, _path(path), query, fragment)
 
 
-def read_link(text: str, page: str) -> Url:
-    """Return where a link on a page leads, from its `href`.
-
-    Raises `Unreadable` for a link to nowhere (`#top`), a link that runs a script, a link that browsers and RFC 3986
-    read differently, such as `https:/path`, and a relative link (`next.html`, `?page=2`), which may start from a
-    `<base>`.
-    """
-    if _BAD.search(text) or _LINK.fullmatch(text) is None:
-        raise Unreadable(f"the link `{text[:60]}`")
-    if not text.startswith("/"):
-        return read_url(text)
-    here = read_url(page)
-    return read_url(f"{here.scheme}:{text}" if text.startswith("//") else here.origin + text)
-
-
-_LINK = re.compile(r"https?://[^/].*|//[^/].*|/|/[^/].*", re.IGNORECASE | re.DOTALL)
-
-
 def _host(written: str) -> str:
     if written.startswith("["):
         try:

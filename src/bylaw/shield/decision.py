@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
@@ -32,12 +33,14 @@ the host.
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
-class LookUp(Struct, frozen=True):
+class LookUp(Struct, frozen=True, omit_defaults=True):
     """A look-up, with its arguments, that would show a missing fact."""
 
     tool: str
     arguments: dict[str, Any]
     facts: tuple[str, ...]
+    instead: bool = False
+    """Whether the look-up replaces the refused call."""
 
 
 class Question(Struct, frozen=True):
@@ -214,7 +217,7 @@ class Decision(Struct, frozen=True):
                 name = f"{look_up.tool} {look_up.arguments}"
                 before = found.get(name)
                 facts = look_up.facts if before is None else tuple(dict.fromkeys((*before.facts, *look_up.facts)))
-                found[name] = LookUp(look_up.tool, look_up.arguments, facts)
+                found[name] = replace(look_up, facts=facts)
         return tuple(found.values())
 
     @property

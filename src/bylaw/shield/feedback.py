@@ -39,6 +39,7 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     (
         ("look_ups deny", "To see what is allowed, call {look_ups}."),
         ("look_ups note", "Look up: {look_ups}."),
+        ("look_ups instead", "Call {look_ups} instead."),
         ("look_ups", "Look up: {look_ups}. Then make the call again if the result allows it."),
         ("retries", "A look-up failed. Try it again: {retries}. If it fails again, ask."),
     ),
@@ -141,6 +142,7 @@ def feedback(
         stage: True,
         earlier: True,
         "unheard": is_unheard,
+        "instead": any(each.instead for ground in asking for each in ground.look_ups),
         "person": needs_person and not cannot_ask,
         "hopeless": is_hopeless,
         "in_vain": failures >= ENOUGH,

@@ -143,6 +143,9 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
     """Return the ground for a call without a declared action: look at the page, ask a reviewer, or deny the call."""
     because = judgement.fault
+    if (call := judgement.instead) is not None:
+        look_ups = (LookUp(call.tool, dict(call.arguments), ("the page to which the link leads",), instead=True),)
+        return binding.ground("", "action", "look_up", because, look_ups=look_ups, for_agent=because)
     if judgement.otherwise != "ask":
         return binding.ground("", "action", "deny", because, for_agent=because)
     if judgement.look_up in binding.pack.schema.called:

@@ -150,11 +150,12 @@ class Worker:
     def _attempt(self, act: Act, *, is_wanted: bool) -> str | None:
         """Return the result of a step of a script, or None if it was refused."""
         act = self._desk.resolved(act)
-        if self._session is not None and not self._may(act, is_wanted=is_wanted):
+        allowed = self._allowed(act, is_wanted=is_wanted) if self._session is not None else act
+        if allowed is None:
             if is_wanted:
                 self.run.blocked.append(f"{act.tool} {json.dumps(act.arguments)}")
             return None
-        result = self._desk.perform(act)
+        result = self._desk.perform(allowed)
         if self._session is not None:
             began = thread_time()
             self._session.result(result)
@@ -175,9 +176,10 @@ class Worker:
             self._session.result("the page has changed", id=id, error=True, refused=True)
         return is_same
 
-    def _may(self, act: Act, *, is_wanted: bool) -> bool:
-        """Whether a call may be made. The agent makes the look-ups that it is told to make, and the user answers its
-        questions.
+    def _allowed(self, act: Act, *, is_wanted: bool) -> Act | None:
+        """Return the call that may be made: this one, or the one to make instead. None if neither may be made.
+
+        The agent makes the look-ups that it is told to make, and the user answers its questions.
         """
         assert self._session is not None
         has_asked = False
@@ -186,15 +188,19 @@ class Worker:
             decision = self._session.decide(act.tool, act.arguments, id=id)
             self.run.decisions.append(1000 * (thread_time() - began))
             if decision.allowed and self._is_page_same(id):
-                return True
+                return act
             if decision.answer == "look_up" and decision.look_ups:
                 for look in decision.look_ups:
-                    self._attempt(Act(look.tool, dict(look.arguments)), is_wanted=False)
+                    look_up = Act(look.tool, dict(look.arguments))
+                    if look.instead:
+                        act = look_up
+                    else:
+                        self._attempt(look_up, is_wanted=False)
             elif decision.card is not None:
                 self.run.questions += 1
                 self._session.confirm(decision.card.id, yes=is_wanted)
                 if not is_wanted:
-                    return False
+                    return None
             elif is_wanted and not has_asked:
                 # The user may have refused the same call when a text on the page asked for it.
                 has_asked = True
@@ -202,8 +208,8 @@ class Worker:
                 self._session.agent(f"I may not do this yet: {decision.feedback} Do you want it?")
                 self._session.user(f"Yes, I do. {self._request}")
             else:
-                return False
-        return False
+                return None
+        return None
 
 
 def _injected(results: Sequence[str | None], obeyed: set[tuple[str, int]]) -> Iterator[Act]:
