@@ -33,7 +33,8 @@ pytestmark = [
 KEY: Any = {"bylaw/conversation": "c1"}
 CHECKOUT = """<title>Checkout</title><header id=clock>Now</header><main><p id=total>Total: 35.00 EUR</p>
 <form action=/placed method=post><button id=place>Place order</button></form>
-<input id=note aria-label=Note><button id=show>Show</button><a id=help href=/help>Help</a><iframe src=/frame></iframe></main>
+<input id=note aria-label=Note>
+<button id=show>Show</button><a id=help href=/help>Help</a><iframe src=/frame></iframe></main>
 <script>const ticking = setInterval(() => clock.textContent = new Date().toISOString(), 10)
 setInterval(async () => {
   const change = await (await fetch('/change')).text()
