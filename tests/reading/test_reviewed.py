@@ -105,6 +105,23 @@ def test_what_sets_variables_or_evaluates_arithmetic_is_unreadable(text: str) ->
 
 
 WRITES = r"""
+tail -qs .env
+fold -sw .env
+cut -sd .env a
+paste -sd .env a
+nl -ps .env
+od -vt .env
+grep -he .env a
+egrep -he .env a
+rg -ig '*.py' x
+sort -ut .env a
+diff --to-fil=.env a
+grep --inc=x y
+comm --output-delimiter=.env a b
+expand -it .env
+cat "$x"
+ls {a,b}
+grep -l x $y
 COLUMNS='a[$(touch x)]' ls
 LINES='$(touch x)' ls
 TERM="$(cat x)" ls
@@ -148,7 +165,7 @@ printf '%s\\n' 'a[1]'
 test -n "x" && ls
 base64 -d x
 for name in a b; do echo "$name"; done
-ls {a,b} 2>/dev/null
+ls -- {a,b} 2>/dev/null
 echo ${x}>/dev/null
 while IFS= read -r line; do echo "$line"; done < x
 """.strip().splitlines()

@@ -18,7 +18,7 @@ cd src && ls
 ls 2>/dev/null
 ls > /dev/null 2>&1
 find . -name '*.py' -type f -print0
-find . -name x | xargs grep -l foo
+find . -name x | xargs grep -l foo --
 sh -c 'ls; cat x'
 timeout 10s ls
 nice -n 5 ls
@@ -26,7 +26,7 @@ env LANG=C ls
 x=1; echo "$x"
 echo $(date) `whoami`
 if test -f x; then cat x; else ls; fi
-for f in *.txt; do cat "$f"; done
+for f in *.txt; do cat -- "$f"; done
 [[ -f x ]] && echo y
 [[ "$x" == 'a|b' ]] && ls
 case $x in a) ls;; *) cat y;; esac
@@ -46,9 +46,9 @@ date +%F
 echo 'rm x' # rm y
 echo "it's" a#b
 grep -rn "foo" --include=*.py .
-diff <(ls a) <(ls b)
+diff -- <(ls a) <(ls b)
 set -euo pipefail; ls
-find src -type f -exec head -n 1 {} +
+find src -type f -exec head -n 1 -- {} +
 printf '%s' "$x" $y
 ls | while IFS= read -r f; do echo "$f"; done
 [ $? -eq 0 ]

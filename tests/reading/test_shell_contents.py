@@ -33,7 +33,6 @@ NAMED = {
     "jq . package.json": ("package.json",),
     "sort -k 2 a.py": ("a.py",),
     "uniq -c": (),
-    "uniq -f 1 a.py": ("a.py",),
     "diff a.py b": ("a.py", "b"),
     "diff --from-file b a.py": ("b", "a.py"),
     "cp a.py b": ("a.py",),

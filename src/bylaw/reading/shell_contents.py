@@ -39,19 +39,19 @@ def _shown(command: Command) -> list[Word] | None:
     match program:
         case "git":
             return _of_git(words)
-        case "grep" | "egrep" | "fgrep":
+        case "grep":
             return _of_grep(command)
         case "rg":
             return _of_rg(command)
         case "sed" if any(word.is_exact and word.text.startswith("-i") for word in words):
             return []
         case "sed" | "awk" | "jq":
-            return _after_script(words, programs.SHOWS[program])
+            return _after_script(words, programs.valued_letters(program))
         case "cp" | "mv":
             operands = _operands(words, "")
             return operands[:-1] if operands and not command.may_have_option("-t", "--target-directory") else None
         case _:
-            return _operands(words, programs.SHOWS[program]) if program in programs.SHOWS else None
+            return _operands(words, programs.valued_letters(program)) if program in programs.SHOWS else None
 
 
 def _operands(words: Sequence[Word], valued: str) -> list[Word] | None:
@@ -85,7 +85,7 @@ def _after_script(words: Sequence[Word], valued: str) -> list[Word] | None:
 def _of_grep(command: Command) -> list[Word] | None:
     kinds = [Word(word.text.removeprefix("--include=")) for word in command.words if word.text.startswith("--include=")]
     words = tuple(word for word in command.words if not word.text.startswith("--include="))
-    rest, valued = replace(command, words=words), programs.SHOWS["grep"]
+    rest, valued = replace(command, words=words), programs.valued_letters("grep")
     # After a first `--exclude`, grep searches all other files, too.
     has_others = any(re.match(r"--exclude(?!-dir)", word.text) for word in words)
     if rest.may_have_option("-f", "--file", "--include") or has_others:
@@ -101,7 +101,11 @@ def _of_rg(command: Command) -> list[Word] | None:
     if Word("--files") in words:
         return []
     has_pattern = command.may_have_option("-e", "--regexp")
-    operands = _operands(words, programs.SHOWS["rg"]) if has_pattern else _after_script(words, programs.SHOWS["rg"])
+    operands = (
+        _operands(words, programs.valued_letters("rg"))
+        if has_pattern
+        else _after_script(words, programs.valued_letters("rg"))
+    )
     if operands is None:
         return None
     kinds = [after for word, after in pairwise(words) if word.text == "-g"]

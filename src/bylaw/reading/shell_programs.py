@@ -26,7 +26,6 @@ OPERATORS = _list("operators") | {"\n"}
 TESTS = _list("tests")
 NUMBER_TESTS = _list("number_tests")
 FOLDERS = _list("folders")
-ANY_WORDS = _list("any_words")
 VARIABLES = _list("variables")
 PAGERS = _list("pagers")
 BUILTINS = _list("builtins")
@@ -39,9 +38,7 @@ GIT_LISTS = _list("git_lists")
 GIT_PLAIN = _list("git_plain")
 SHOWS_NOTHING = _list("shows_nothing")
 PLAIN_VALUES = _list("plain_values")
-SHOWS: dict[str, str] = {
-    name: letters for each in _KNOWN["shows"].items() for letters, names in [each] for name in names.split()
-}
+SHOWS = frozenset(_KNOWN["shows"]["programs"].split())
 GIT_LETTERS = frozenset(_KNOWN["git_letters"])
 GIT_KEYS = _list("git_keys")
 _PLAIN_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
@@ -57,6 +54,8 @@ ALIASES = {
     "gawk": "awk",
     "mawk": "awk",
     "nawk": "awk",
+    "egrep": "grep",
+    "fgrep": "grep",
 }
 
 
@@ -79,7 +78,7 @@ def has_known_words(command: "Command") -> bool:
     program = ALIASES.get(command.program, command.program)
     if program in ("test", "["):
         return _is_test(command)
-    if program == "cd" or program in ANY_WORDS:
+    if program == "cd":
         return True
     if program == "find":
         return _only_finds(command.words)
@@ -188,6 +187,11 @@ def _git_options_look(words: Sequence[Word]) -> bool:
     return True
 
 
+def valued_letters(program: str) -> str:
+    """Return the letters of a program's options whose value may be the next word."""
+    return _OPTIONS.get(program, {}).get("valued", "")
+
+
 def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
     """Whether the words are listed options and operands of the expected form."""
     letters, valued = frozenset(known.get("letters", "")), frozenset(known.get("valued", ""))
@@ -200,8 +204,10 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
         at += 1
         if len(operands) >= known.get("free_after", len(words) + 1):
             break
+        if not word.is_exact and not dashes and _is_listed_pattern(word, long):
+            continue
         if not word.is_exact:
-            if word.may_be_option:
+            if word.may_be_option and not dashes:
                 return False
             operands.append(word)
         elif dashes or not word.text.startswith("-") or word.text == "-":
@@ -227,6 +233,12 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
     if "operands" in known:
         return all(word.is_exact and re.fullmatch(known["operands"], word.text) for word in operands)
     return True
+
+
+def _is_listed_pattern(word: Word, long: frozenset[str]) -> bool:
+    """Whether a word is a listed option with a pattern, such as `--include=*.py`."""
+    name, _, value = word.text.partition("=")
+    return word.kind == "glob" and name in long and bool(value)
 
 
 def _has_number(words: Sequence[Word], known: str) -> bool:
