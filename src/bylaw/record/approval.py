@@ -25,7 +25,7 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""The states from which each state can be reached."""
+"""The states that each state can be reached from."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
@@ -36,11 +36,11 @@ class Change(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """The time at which the request expires or, once it is approved, at which the approval expires. 0 means never."""
+    """When the request expires or, once it is approved, when the approval expires. 0 means never."""
     call: str = ""
-    """The hash of the exact call."""
+    """A hash of the exact call."""
     facts: str = ""
-    """The hash of the facts of the approval: the facts seen, and the objections to the call."""
+    """A hash of the facts behind the approval: the facts seen, and the objections to the call."""
     apart: str = ""
     """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
     question: str = ""
@@ -48,14 +48,12 @@ class Change(Struct, frozen=True, omit_defaults=True):
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """How long the approval will be valid, in seconds. Set when the approval is requested. 0 means no limit."""
+    """How long the approval will be valid, in seconds. Set when it is requested. 0 means no limit."""
     for_person: str = ""
     """The decision's message for reviewers: the call and the objections."""
 
 
 class Approval(Struct, frozen=True):
-    """An approval with its current state."""
-
     id: str
     conversation: str
     status: Status
@@ -63,9 +61,9 @@ class Approval(Struct, frozen=True):
     expires: float
     request: Change
     answer: Change | None = None
-    """The reviewer's answer, regardless of later changes."""
+    """The reviewer's answer, whatever changed later."""
     answered: float = 0.0
-    """The time of the answer."""
+    """When the reviewer answered."""
     end: Change | None = None
     """The change that ended the approval: it was used or it expired."""
     ended: float = 0.0
@@ -83,7 +81,6 @@ class _Kept(Struct, frozen=True):
     ended: float = 0.0
 
     def after(self, change: Change, time: float) -> "_Kept":
-        """Return the approval after a change."""
         if change.status in ("approved", "rejected"):
             return _Kept(self.request, change, time)
         return _Kept(self.request, self.answer, self.answered, change, time)
@@ -93,7 +90,7 @@ _kept = msgspec.json.Decoder(_Kept).decode
 
 
 def draft(tenant: str, conversation: str, change: Change) -> Draft:
-    """Return the log entry for a change. A second attempt to write the change is ignored."""
+    """Return the log entry for a change. Writing the same change again has no effect."""
     name = f"approval:{change.approval}:{change.status}"
     return Draft(tenant, conversation, "approval", encode(change), name)
 
@@ -104,7 +101,6 @@ def fingerprint(value: Any) -> str:
 
 
 def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
-    """Return the approval in a row of the store."""
     name, conversation, status, asked, expires, body = row
     kept = _kept(body if isinstance(body, str) else bytes(body))
     if kept.answer is not None and kept.answer.status in ("used", "expired"):
@@ -115,7 +111,7 @@ def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Add an entry to the table of approvals. If the change is not possible, return the reason."""
+    """Apply an entry to the table of approvals. If the change is not possible, return the reason."""
     change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
@@ -151,8 +147,9 @@ WORDS = 500
 
 
 class Attestation(Struct, frozen=True):
-    """A person's statement that the customer confirmed a card to that person. It does not answer the card, because only
-    the customer's own answer counts.
+    """A person's statement that the customer confirmed a card to that person.
+
+    It does not answer the card, because only the customer's own answer counts.
     """
 
     card: str

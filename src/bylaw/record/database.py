@@ -1,4 +1,4 @@
-"""The log's database: its tables, and the operations that SQLite and PostgreSQL share."""
+"""The log's database: its tables, and what SQLite and PostgreSQL have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ SCHEMA = (
 )
 
 OWN = "bylaw/"
-"""The names that the log uses for itself start with this."""
+"""How the names begin that the log uses for itself."""
 REMOVED = f"{OWN}removed/"
 
 
@@ -48,10 +48,10 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The state of the log for the tenants, conversations and entries in a batch. Missing keys are new."""
+    """The state of the log for the tenants, conversations and entries in a batch. A missing key is new."""
 
     heads: dict[str, tuple[int, bytes]]
-    """The length of each tenant's chain and its last hash."""
+    """The length and the last hash of each tenant's chain."""
     lengths: dict[Place, int]
     """The number of entries in each conversation."""
     entries: dict[Place, Entry]
@@ -59,7 +59,7 @@ class Known(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """The additions of a batch: the new rows, and the changed heads and lengths."""
+    """What a batch adds: the new rows, and the changed heads and lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -67,7 +67,7 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """The operations that the cursors of both database drivers share."""
+    """What the cursors of both database drivers have in common."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
@@ -82,13 +82,13 @@ class Connection(ABC):
     """A connection that one thread uses at a time."""
 
     name: str
-    """The store's name in messages."""
+    """The name of the store in messages."""
     reads_at_once = False
     """Whether reading a few rows directly is faster than in another thread."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive. The connection to a file is always alive."""
+        """Whether the connection is alive. A connection to a file always is."""
         return True
 
     @abstractmethod
@@ -96,8 +96,8 @@ class Connection(ABC):
         """Return the result of one statement outside any transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until every row that was read is on disk, so that reported data cannot be lost. Not needed if unsynced
-        data is never visible.
+        """Wait until every row that was read is on disk, so that nothing reported can be lost. A store whose unsynced
+        data is never visible does nothing here.
         """
 
     def turn(self) -> AbstractContextManager[None]:
@@ -110,7 +110,7 @@ class Connection(ABC):
 
     @abstractmethod
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
-        """Begin a writing transaction and read the log's state for these conversations and entries."""
+        """Begin a writing transaction, and read the state of the log for these conversations and entries."""
 
     @abstractmethod
     def commit_batch(self, news: News) -> None:
@@ -125,8 +125,8 @@ class Connection(ABC):
         """Roll back."""
 
     def wipe(self) -> None:  # noqa: B027
-        """Erase removed text from storage, as far as that is possible immediately. The vacuum of a database server
-        erases the rest.
+        """Erase removed text from storage as far as that is possible now. The vacuum of a database server erases the
+        rest.
         """
 
     @abstractmethod
@@ -135,12 +135,14 @@ class Connection(ABC):
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """Return a database row as an entry. PostgreSQL returns memoryviews for bytes."""
+    """Convert a database row to an entry. PostgreSQL returns memoryviews for bytes."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
     told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
     return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return the bytes of a column. If another writer stored text, keep the text, so that `verify` can report it."""
+    """Return the bytes of a column. If something else has stored text there, keep the text, so that `verify` can report
+    it.
+    """
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

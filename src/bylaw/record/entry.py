@@ -1,8 +1,8 @@
 """Log entries, and the chain of hashes that reveals alterations, deletions and insertions.
 
-The chain covers a salted hash of each entry. An entry's content can therefore be removed, for retention or on a
-person's request, without breaking the chain. A removal is itself an entry that lists the emptied entries. An emptied
-entry that no removal lists was tampered with.
+The chain covers a salted hash of each entry. So the content of an entry can be removed, for retention or on a person's
+request, without breaking the chain. A removal is itself an entry that lists the emptied entries. An emptied entry that
+no removal lists was tampered with.
 """
 
 import secrets
@@ -28,18 +28,15 @@ class Draft(Struct, frozen=True):
     conversation: str
     kind: Kind
     body: bytes
-    """The content as JSON."""
     id: str = ""
     """The caller's idempotency key. A second draft with the same key counts as a retry and is not written."""
     position: int | None = None
-    """The required position in the conversation, if the caller has read all earlier entries. None means the end of the
-    conversation.
-    """
+    """The required position in the conversation, if the caller has read all earlier entries. None means the end."""
     under: int | None = None
-    """The number of entries about stops when the decision was made; None if stops do not apply."""
+    """How many entries about stops existed when the decision was made, or None if stops do not apply."""
     first: "Entry | None" = None
-    """The first entry of the conversation, if the caller knows it. If it differs, another conversation has taken the
-    name.
+    """The first entry of the conversation, if the caller knows it. A different first entry means that another
+    conversation has taken the name.
     """
 
 
@@ -48,51 +45,49 @@ class Entry(Struct, frozen=True):
 
     tenant: str
     number: int
-    """The position in the tenant's chain, from 1."""
+    """The position in the tenant's chain, starting at 1."""
     time: float
     kind: Kind
     conversation: str | None
     position: int | None
     id: str | None
     body: bytes | None
-    """The content; None if the content was removed together with the salt, the conversation and the id."""
+    """The content. If it was removed, it is None, and the salt, conversation and id are gone too."""
     salt: bytes | None
     digest: bytes
     link: bytes
-    """The hash of the previous link and the digest of this entry."""
+    """The hash of the previous link and this entry's digest."""
 
     @property
     def is_removed(self) -> bool:
-        """Whether the content was removed."""
         return self.body is None
 
 
 class Anchor(Struct, frozen=True):
-    """The end of one tenant's chain at a certain time."""
+    """The end of a tenant's chain at a certain time."""
 
     time: float
     tenant: str
     number: int
-    """The number of entries."""
+    """The number of entries so far."""
     link: str
     """The hash of the last entry."""
 
     @property
     def when(self) -> str:
-        """The time as text for people."""
         return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 class Conflict(Struct, frozen=True):
-    """A draft that was not written, because other entries were added to its conversation or an approval has changed."""
+    """A draft was not written, because entries were added to its conversation or an approval has changed."""
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """The other reasons for repeating a decision: stops have changed, or another call has reached a limit."""
+    """Other reasons to repeat a decision: stops have changed, or another call has reached a limit."""
 
 
 def new_salts(count: int) -> bytes:
-    """Return random salts. They prevent guessing a removed entry's content."""
+    """Return random salts. They keep anyone from guessing the content of a removed entry."""
     return secrets.token_bytes(SALT * count)
 
 
@@ -105,7 +100,7 @@ def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
 
 
 def is_altered(entry: Entry) -> bool:
-    """Whether the content of an entry contradicts the digest of the entry. Emptied entries have no content."""
+    """Whether an entry's content contradicts its digest. Emptied entries have no content."""
     if entry.body is None:
         return False
     draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
@@ -117,6 +112,6 @@ def is_altered(entry: Entry) -> bool:
 
 
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
-    """Return the hash of the chain after an entry. Python formats `time`."""
+    """Return the hash of the chain after an entry. `time` is formatted by Python."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

@@ -1,11 +1,11 @@
-"""Group commit: many threads write, and a single sync covers all of their entries.
+"""Group commit: many threads write, and a single sync covers all their entries.
 
-An append returns when its entry is on disk. The next batch is collected while one batch is synced. A busy service
-therefore makes far fewer syncs than decisions, and an idle service does not wait.
+An append returns when its entry is on disk. While one batch is synced, the next one is collected. So a busy service
+makes far fewer syncs than decisions, and an idle service does not wait.
 
-Appends by coroutines in one turn of their loop are submitted together. A loop that only makes decisions, such as the
-loop of the service, may itself write at the end of each turn. New requests would wait for the log anyway, and a second
-thread would compete for the interpreter. With a database server, a thread waits while the loop continues.
+Appends that coroutines make in one turn of their loop are submitted together. A loop that only makes decisions, such as
+the loop of the service, may itself write at the end of each turn. New requests would wait for the log anyway, and a
+second thread would compete for the interpreter. With a database server, a thread waits while the loop continues.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from bylaw.record.store import Store
 BATCH = 512
 """The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""The number of seconds for which a write failure is reported without another attempt."""
+"""For this many seconds, a write failure is reported again without another attempt."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -42,23 +42,23 @@ class Journal:
     """Writes to a log for many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """Call `wrote` for each conversation that was written to. With `in_loop`, event loops write entries
+        """`wrote` is called for each conversation that was written to. With `in_loop`, event loops write their entries
         themselves.
         """
         self.store = store
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """The thread of this process that writes holds this lock."""
+        """Held by the thread of this process that writes."""
         self._is_telling = False
-        """Whether a loop has written, but the coroutines that wait for the write have not resumed yet."""
+        """Whether a loop has written while the coroutines that wait for the write have not resumed."""
         self.commits = 0
-        """The number of transactions, each with one sync."""
+        """The number of transactions. Each has one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-        """The appends of each loop's current turn."""
+        """What each loop has appended in its current turn."""
         self._since = 0.0
-        """The start time of the write in progress in the thread; 0.0 if the thread is not writing."""
+        """When the thread's current write began, or 0.0 if the thread is not writing."""
         self._fault: tuple[float, str] | None = None
         """When and why the last transaction failed."""
         self._closed = False
@@ -66,11 +66,11 @@ class Journal:
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order: either all of them or none. When this method returns, they are on disk."""
+        """Write drafts in order, either all or none. When this method returns, they are on disk."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Like `append`, but for coroutines."""
+        """Do the same as `append`, for coroutines."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         gathered = self._gathered.get(loop)
@@ -87,7 +87,7 @@ class Journal:
         return future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Submit a loop's appends at the end of its turn."""
+        """Submit what a loop has appended, at the end of its turn."""
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed or self._since:
             # The loop does not wait for the transaction that the thread is writing.
@@ -111,7 +111,7 @@ class Journal:
         self._is_telling = False
 
     async def let_others_go_on(self) -> None:
-        """Let those coroutines continue whose entries were written in this turn. Await this before making the next
+        """Let the coroutines resume whose entries were written in this turn. Await this before making the next
         decision.
         """
         if self._is_telling:
@@ -127,12 +127,12 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """The number of seconds for which the thread's current transaction has been running; 0.0 if there is none."""
+        """How long the thread's current transaction has been running, in seconds. 0.0 if there is none."""
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """Why a recent transaction failed; empty if no recent transaction failed."""
+        """Why a recent transaction failed, or an empty string if none did."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
@@ -164,7 +164,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # New decisions may depend on other writers' entries that the server has lost.
+                # New decisions may depend on entries of other writers that the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0
@@ -190,7 +190,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """Return the outcome of each group. If one group cannot be written, the other groups are not affected."""
+        """Return the outcome of each group. A group that cannot be written does not affect the others."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
@@ -199,7 +199,7 @@ class Journal:
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
-                # Two failures in a row show that the cause is the database, not the drafts.
+                # Two failures in a row show that the database is the cause, not the drafts.
                 found.append(found[-1])
             else:
                 found += self._appended([drafts])
@@ -218,9 +218,7 @@ class Journal:
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
-        """Collect waiting jobs, up to the batch size. Return the jobs, and whether the log must be closed
-        afterwards.
-        """
+        """Collect waiting jobs up to the batch size. Return them, and whether the log must be closed afterwards."""
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH and not last:
             try:
@@ -235,7 +233,7 @@ class Journal:
 
 
 def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
-    """Resolve each future. Each event loop is woken once."""
+    """Resolve each future. Each event loop is woken only once."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[_Future, _Outcome]]] = {}
     for future, outcome in zip(futures, outcomes, strict=True):
         if isinstance(future, Future):

@@ -29,17 +29,17 @@ from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
 
 LOOKING = 5.0
-"""The number of seconds until the chain is checked again."""
+"""Seconds until the chain is checked again."""
 RECENT = 5_000
-"""The number of entries at the end of a chain that must all be present."""
+"""How many of the last entries of a chain must all be present."""
 PLACES = 1 << 17
 _SIZE = 8
-"""The number of bytes per slot. A slot contains the start of the conversation's hash, and the process."""
+"""The number of bytes per slot. A slot holds the start of the conversation's hash, and the process."""
 
 
 class LastWriter:
-    """Records which process last wrote to a conversation. Create this object before the processes, and number the
-    processes from 0.
+    """Records which process was the last to write to a conversation. Create this object before the processes, and
+    number them from 0.
     """
 
     def __init__(self) -> None:
@@ -50,12 +50,11 @@ class LastWriter:
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether this process was the last to write. False if the slot is used for another conversation."""
+        """Whether this process was the last to write. False if another conversation uses the slot."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
     def is_any(self, tenant: str, conversation: str) -> bool:
-        """Whether a process is known to have written to the conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE - 1] == name
 
@@ -82,7 +81,7 @@ class Log(Reading):
         process: int = 0,
         in_loop: bool = False,
     ) -> None:
-        """Set `in_loop` if an event loop does only work that waits for the log; see `Journal`."""
+        """Set `in_loop` if an event loop does nothing except work that waits for the log; see `Journal`."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
@@ -95,9 +94,7 @@ class Log(Reading):
         self._stops: dict[str, Stops] = {}
         """The stops as last read, by tenant. If the stops have changed since, the decision cannot be written."""
         self._looked: dict[str, tuple[float, int]] = {}
-        """For each tenant: the time at which its chain was last found complete, and the number of entries that belonged
-        to no conversation.
-        """
+        """By tenant, when its chain was last found complete, and how many entries belonged to no conversation."""
         self._changed_stops: set[str] = set()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
@@ -105,7 +102,7 @@ class Log(Reading):
         return self.journal.append(drafts)
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """Like `append`, but for coroutines."""
+        """Do the same as `append`, for coroutines."""
         return await self.journal.append_async(drafts)
 
     def others_may_have_written(self, tenant: str, name: str) -> bool:
@@ -123,8 +120,8 @@ class Log(Reading):
         return super().conversation(tenant, name, after=after, settled=settled)
 
     def _refuse_gaps(self, tenant: str) -> None:
-        """Raise an error if entries are missing or were emptied, because calls might be allowed on the basis of an
-        incomplete conversation.
+        """Raise an error if entries are missing or were emptied. Calls might otherwise be allowed because part of their
+        history is missing.
 
         Only `verify` detects every kind of tampering.
         """
@@ -143,14 +140,14 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """Return the approvals that the log's entries confirm and, by id, the errors in all other approvals."""
+        """Return the approvals that the log's entries confirm, and the errors in all others, by id."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, status=status)
             wrong = unsupported(self, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
 
     def asked(self, tenant: str, id: str) -> Approval | None:
-        """Return an approval if the log's entries confirm it, or None."""
+        """Return an approval if the log's entries confirm it, otherwise None."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, id=id)
             wrong = unsupported(self, tenant, found)
@@ -167,7 +164,6 @@ class Log(Reading):
         self._changed_stops.add(tenant)
 
     def must_read_stops(self, tenant: str) -> bool:
-        """Whether the stops must be read again."""
         return tenant in self._changed_stops
 
     def read_stops(self, tenant: str) -> None:
@@ -179,7 +175,7 @@ class Log(Reading):
             raise
 
     def every_stop(self, tenant: str) -> list[Stopped]:
-        """Return every stop in the log, including ended stops."""
+        """Return every stop in the log, including those that have ended."""
         return self.told_stops(tenant)[0]
 
     def stop(
@@ -193,8 +189,8 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """Stop all writes of an agent, a tool or a tenant, or all writes under a policy. Alternatively, require a
-        reviewer's approval for these writes.
+        """Stop all writes of an agent, a tool or a tenant, or under a policy. Alternatively, require a reviewer's
+        approval for them.
 
         The stop applies to every process immediately. Calls that were already allowed are not undone.
         """
@@ -291,11 +287,11 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{change.approval}`", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        # No name contains this character, and not every database accepts it.
+        # No name contains this character, and some databases do not accept it.
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
-        """Write everything that is pending, then close the database."""
+        """Write everything pending, then close the database."""
         self.journal.close()
         self.journal.store.close()
         super().close()
@@ -308,7 +304,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """Return a message that the approval was already answered: by whom and when, and what has changed since."""
+    """Say that the approval was already answered: by whom and when, and what has changed since."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

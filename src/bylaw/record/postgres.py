@@ -1,6 +1,6 @@
 """The log in PostgreSQL, for several machines. Requires the extra `postgres`.
 
-While a batch is written, all other writers wait, so a batch takes only two round trips: one to begin the transaction
+While a batch is written, all other writers wait. So a batch takes only two round trips: one to begin the transaction
 and read, and one to write and commit. Other writers do not wait for the disk. A batch is committed before it is synced,
 and its senders and readers are answered after the sync.
 docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
@@ -18,20 +18,20 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""Together with the server's `fsync` setting, this makes commits durable. Commits of batches rely on `MARK` instead."""
+"""With the server's `fsync` setting, this makes commits durable. Commits of batches rely on `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""A transaction without content. Once it is on disk, every earlier commit is on disk too, and also on the standbys that
-the server waits for.
+"""A transaction without content. Once it is on disk, so is every earlier commit, also on the standbys that the server
+waits for.
 """
 PLANS = "SET plan_cache_mode = force_generic_plan"
 """Plan each prepared statement only once, because planning for specific values has no benefit here."""
 CALLS = 10
-"""The connection time-out in seconds."""
+"""How long connecting may take, in seconds."""
 LOCK = 0x62796C6177
 """The advisory lock that admits one writer at a time."""
 
 HANGS = 30.0
-"""The time-out for an unresponsive server in seconds."""
+"""After this many seconds without a response, the server counts as unresponsive."""
 
 _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
@@ -54,7 +54,7 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""The statements that write a batch. Lists are sent as text (`%t`), because the driver chooses a binary type by
+"""The statements that write a batch. Lists are sent as text (`%t`), because the driver would choose a binary type by
 size.
 """
 _IDLE, _ACTIVE = 0, 1
@@ -104,7 +104,7 @@ class PostgresConnection(Connection):
         self.rows(MARK, ())
 
     def _call(self) -> None:
-        """Reconnect to a server that was restarted."""
+        """Reconnect if the server was restarted."""
         if self._is_closed:
             raise UsageError("the log is closed")
         if not self.is_there:
@@ -158,7 +158,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # It is unknown how much of the request the server has executed.
+            # How much of the request the server has executed is unknown.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -169,7 +169,7 @@ class PostgresConnection(Connection):
 
 
 class _Cursor:
-    """A cursor with the placeholder `?`, like SQLite's."""
+    """A cursor that uses the placeholder `?`, as SQLite does."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -189,12 +189,11 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
 
 
 def _is_amid(connection: Any) -> bool:
-    """Whether a request was sent on the driver's connection and its response is incomplete."""
+    """Whether a request was sent and its response is incomplete."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
 
 
 def _is_idle(connection: Any) -> bool:
-    """Whether the driver's connection is outside any transaction."""
     return connection.pgconn.transaction_status == _IDLE
 
 
@@ -209,7 +208,7 @@ def _bounded_connection(psycopg: Any) -> Any:
             return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
 
         def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            """Run the driver's steps. At regular intervals, report that no data has arrived."""
+            """Run the driver's steps, and report at regular intervals that no data has arrived."""
             until, ready = time.monotonic() + HANGS, None
             while True:
                 try:
@@ -225,7 +224,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """Return why libpq ignores the password file. libpq itself does not report the reason."""
+    """Return why libpq ignores the password file. libpq itself does not say."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

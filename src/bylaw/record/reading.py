@@ -17,18 +17,18 @@ from bylaw.record.stop import STOPS, Stopped, read_stops
 
 
 class Extent(Struct, frozen=True):
-    """The number of entries in one tenant's chain."""
+    """How many entries one tenant's chain has."""
 
     last: int = 0
     """The number of the last entry."""
     recent: int = 0
-    """The number of entries present among the most recent entries."""
+    """How many of the most recent entries are present."""
     without_conversation: int = 0
-    """The number of entries that are removals or were emptied."""
+    """How many entries are removals or were emptied."""
 
 
 class Reading:
-    """Reads a log over one connection. Many threads may share it, but only one can use it at a time."""
+    """Reads a log over one connection. Many threads may share it, but they use it one at a time."""
 
     def __init__(
         self,
@@ -37,16 +37,14 @@ class Reading:
         fault: type[BylawError] = UsageError,
         lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """Raise `fault` if reading fails. `lock` is shared with the other users of the connection."""
+        """If reading fails, `fault` is raised. `lock` is shared with the other users of the connection."""
         self.connection = connection
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self._fault = fault
         self._moment: Cursor | None = None
-        """The transaction of `at_one_moment`."""
 
     @property
     def name(self) -> str:
-        """The log's name in messages."""
         return self.connection.name
 
     @property
@@ -55,8 +53,7 @@ class Reading:
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """Return a conversation's entries in order, after position `after`. With `settled`, all of these entries are on
-        disk.
+        """Return a conversation's entries in order, after position `after`. With `settled`, all of them are on disk.
 
         Raises an error if the conversation was removed, because no call can be decided without its history.
         """
@@ -73,7 +70,6 @@ class Reading:
         return bool(self._rows(query, (tenant, removed_name(name)), settled=False))
 
     def settle(self) -> None:
-        """Wait until every entry that was read is on disk."""
         with self._reading():
             self.connection.settle()
 
@@ -81,35 +77,31 @@ class Reading:
         return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
 
     def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
-        """Yield a tenant's whole chain in order, read in pages."""
+        """Yield a tenant's whole chain in order, reading it in pages."""
         number = 0
         while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
             yield from rows
             number = rows[-1].number
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """Return the latest entries of a kind that come after a number, newest first, without removed entries."""
+        """Return the latest entries of a kind after a number, newest first. Removed entries are left out."""
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """Return the bodies of the first entries of those conversations of a tenant that were written to after a point
-        in time.
-        """
+        """Return the bodies of the first entries of all conversations of a tenant that were written to since a time."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
 
     def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the conversations of a tenant, each with the body of its first entry. Removed conversations are left
-        out.
-        """
+        """Yield a tenant's conversations, each with the body of its first entry. Removed conversations are left out."""
         query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
         for name, body in self._rows(query, (tenant,)):
             yield name, bytes(body)
 
     def heads(self) -> dict[str, tuple[int, bytes]]:
-        """Return the length of each tenant's chain and its last hash."""
+        """Return the length and the last hash of each tenant's chain."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
         return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
 
@@ -118,11 +110,11 @@ class Reading:
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Return the number of entries by conversation. A removed conversation is listed under the hash of its name."""
+        """Return the number of entries by conversation. A removed conversation appears under the hash of its name."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
-        """Return the names of a tenant's conversations, except for removed conversations."""
+        """Return the names of a tenant's conversations. Removed conversations are left out."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
         return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
@@ -141,8 +133,8 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """Return the times of the latest uses under these names, latest first. Uses that are about to be cancelled are
-        left out.
+        """Return the times of the latest uses under these names, latest first. Uses about to be cancelled
+        are left out.
         """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
@@ -173,9 +165,7 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """Return the number of approvals, of one tenant or of all tenants, that wait for a reviewer, and the time of
-        the oldest.
-        """
+        """Return how many approvals of one tenant, or of all, wait for a reviewer, and the time of the oldest."""
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -184,16 +174,16 @@ class Reading:
         return count, since or 0.0
 
     def folded(self, tenant: str) -> Folded | None:
-        """Return the last fold of a tenant's chain; None if the chain is complete."""
+        """Return the last fold of a tenant's chain, or None if the chain is complete."""
         return last_folded(entry.body or b"" for entry in reversed(self._removals(tenant)))
 
     def _removals(self, tenant: str) -> list[Entry]:
-        """Return the entries about removals, in order. These entries belong to no conversation."""
+        """Return the entries about removals, in order. They belong to no conversation."""
         where = "tenant = ? AND conversation IS NULL AND kind = 'removal' AND body IS NOT NULL ORDER BY number"
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and the number of entries present, both counted in one statement."""
+        """Return the length of a tenant's chain and how many entries are present, both from one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -202,7 +192,7 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """Describe which recent entries are missing, or were emptied without an entry about the removal."""
+        """Say which recent entries are missing, or were emptied without an entry about the removal."""
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0
@@ -228,7 +218,9 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Read a consistent snapshot while others may write. When it ends, everything that was read is on disk."""
+        """Read a consistent snapshot while others may write. When the block ends, everything that was read
+        is on disk.
+        """
         with self.lock:
             if self._moment is not None:
                 yield

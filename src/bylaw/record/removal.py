@@ -1,8 +1,8 @@
 """Removes conversations from a log after a retention period or on a person's request. Each removal is signed.
 
 A removal empties the entries of whole conversations and keeps their hashes, so that the chain still verifies. A fold
-then deletes the emptied start of a chain, up to an anchored entry. Both operations append an entry that describes the
-operation. The key that signs this entry is stored outside the database.
+then deletes the emptied start of a chain, up to an anchored entry. Both append an entry that describes what was done.
+The key that signs this entry is stored outside the database.
 """
 
 import hmac
@@ -29,7 +29,7 @@ MAKE_ONE = "generate one with `openssl rand -hex 32`, and store it away from the
 
 
 def read_key(path: Path | None) -> bytes | None:
-    """Return the key from a file or from the environment variable; None if neither is set."""
+    """Return the key from a file or from the environment variable, or None if neither is set."""
     if path is None:
         key, place = os.environ.get(VARIABLE, "").encode(), f"${VARIABLE}"
     else:
@@ -46,7 +46,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
-    """Sign the body of an entry together with the entry's number and the hash of the previous entry."""
+    """Sign the body of an entry, together with the entry's number and the hash of the previous entry."""
     place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
     return hmac.new(key, place + body, sha256).hexdigest()
 
@@ -59,17 +59,14 @@ class Folded(Struct, frozen=True, omit_defaults=True):
     """The start of the chain after a fold."""
 
     until: int
-    """The last deleted entry."""
     link: str
     """The hash of the last deleted entry. The hash of the next entry follows from it."""
     anchors: str = ""
-    """The hash of all anchors up to that entry. Each anchor was checked before the fold. None of them can be checked
-    afterwards.
-    """
+    """A hash of all anchors up to that entry. Each of them was checked before the fold and can no longer be checked."""
     removed: str = ""
-    """The hash of the marks of all conversations whose removals were deleted."""
+    """A hash of the marks of all conversations whose removals were deleted."""
     stops: int = 0
-    """The number of deleted entries about stops, which still count."""
+    """How many entries about stops were deleted. They still count."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
@@ -84,12 +81,10 @@ class Removal(Struct, frozen=True, omit_defaults=True):
 
 
 class Fold(Struct, frozen=True):
-    """The result of a fold."""
-
     entries: int
-    """The number of rows deleted."""
+    """How many rows were deleted."""
     until: int
-    """The number of the last entry that was ever deleted; 0 if no entry was deleted."""
+    """The number of the last entry that was ever deleted, or 0 if there is none."""
 
 
 _EMPTY = """UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL
@@ -101,8 +96,8 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
-    """Empty all entries of a conversation, or of every conversation that ended before a time. Return the number of
-    entries emptied.
+    """Empty all entries of a conversation, or of every conversation that ended before a time. Return how many there
+    were.
     """
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
@@ -115,7 +110,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        # The names remain in use. A new conversation under an old name would lack its history.
+        # The names remain in use, because a new conversation under an old name would lack its history.
         marks = [removed_name(name) for name in names]
         for mark in marks:
             cursor.execute(_MARK, (tenant, mark))
@@ -124,8 +119,8 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """Return a conversation's entries. Raises UsageError if one was altered or moved, because the signature of the
-    removal would hide this.
+    """Return a conversation's entries. Raises UsageError if one was altered or moved, because the removal's signature
+    would hide it.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -139,7 +134,7 @@ def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # An ongoing conversation must remain complete, because otherwise no call in it could be decided.
+    # An ongoing conversation must stay complete, because otherwise no call in it could be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -151,8 +146,8 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Return the conversations that contain a call which still counts against a limit. If these were removed, one more
-    call would be allowed.
+    """Return the conversations with a call that still counts towards a limit. Removing them would allow one
+    more call.
     """
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
@@ -170,9 +165,9 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty the entries about stops if all are older than a time and no stop is active; return their numbers.
+    """Empty the entries about stops if all are older than a time and no stop is active. Return their numbers.
 
-    The number of these entries remains recorded, because decisions use it to detect changed stops.
+    How many there were remains recorded, because decisions use that to notice changed stops.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -182,9 +177,7 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
 
 def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
-    """Delete the emptied entries before a point in time, up to the last anchored entry. `anchors` contains hashes by
-    entry number.
-    """
+    """Delete the emptied entries before a time, up to the last anchored one. `anchors` holds hashes by entry number."""
     earlier = last_folded(_removals(cursor, tenant))
     since = earlier.until if earlier is not None else 0
     end = _end(cursor, tenant, before)
@@ -214,14 +207,11 @@ def _removals(cursor: Cursor, tenant: str) -> list[bytes]:
 
 
 def hash_marks(marks: Iterable[str]) -> str:
-    """Return one hash of the marks of removed conversations."""
     return sha256(encode(sorted(marks))).hexdigest()
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a point in time for which this entry and all earlier ones are emptied or are
-    removals.
-    """
+    """Return the last entry before a time such that it and all earlier entries are emptied or are removals."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -234,7 +224,6 @@ def _end(cursor: Cursor, tenant: str, before: float) -> int:
 
 
 def hash_anchors(anchors: Mapping[int, str], until: int) -> str:
-    """Return one hash of all anchors up to an entry."""
     return sha256(encode(sorted(each for each in anchors.items() if each[0] <= until))).hexdigest()
 
 
@@ -253,7 +242,7 @@ def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
 
 
 def read_removal(entry: Entry) -> Removal | None:
-    """Return the removal described by an entry; None if it cannot be read."""
+    """Return the removal that an entry describes, or None if it cannot be read."""
     try:
         return _decode(entry.body or b"")
     except msgspec.MsgspecError:
@@ -261,7 +250,7 @@ def read_removal(entry: Entry) -> Removal | None:
 
 
 def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
-    """Return why a removal cannot be trusted; empty if its signature is correct."""
+    """Return why a removal cannot be trusted, or an empty string if its signature is correct."""
     where = f"the removal in entry {entry.number}"
     if not removal.signature:
         return f"{where} is not signed"
@@ -274,13 +263,13 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries after a number that a removal lists as emptied. All of these entries precede the removal."""
+    """Return the entries after a number that a removal lists as emptied. All of them precede the removal."""
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return numbers as runs, each given by its first and last number."""
+    """Group numbers into runs, each given by its first and last number."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
@@ -291,7 +280,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def last_folded(bodies: Iterable[bytes]) -> Folded | None:
-    """Return the last fold among the bodies of removals, newest first. Unreadable bodies are skipped."""
+    """Return the last fold, given the bodies of removals, newest first. Unreadable bodies are skipped."""
     for body in bodies:
         try:
             if (found := _decode(body).folded) is not None:

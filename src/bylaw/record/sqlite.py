@@ -19,23 +19,23 @@ except ImportError:  # not on Windows
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """Settings that make commits durable. Benchmarks print them."""
 BUSY = 10.0
-"""The number of seconds to wait for another process that is writing. The service is blocked during this time."""
+"""How many seconds to wait for another process that is writing. Meanwhile, the service is blocked."""
 WIPE = 200
-"""The number of milliseconds to wait for earlier readers before removed data is wiped."""
+"""How many milliseconds to wait for earlier readers before removed data is wiped."""
 CACHE = 32_000
-"""The cache size per connection in kilobytes."""
+"""The cache size of a connection, in kilobytes."""
 ROWS = 64
-"""The maximum number of rows per statement. Other threads get a turn between statements, so a batch should need few
-statements.
+"""The maximum number of rows per statement. Between statements, other threads take a turn, so a batch
+should need few.
 """
 STATEMENTS = 4 * ROWS
-"""The number of prepared statements to cache: one for each number of rows."""
+"""How many prepared statements are cached: one for each number of rows."""
 CHECKPOINT = 1_000
-"""The number of rows between checkpoints."""
+"""How many rows are written between checkpoints."""
 LARGE = 8_000
-"""If the write-ahead log reaches this size, in pages, writers pause briefly so that the log can restart."""
+"""When the write-ahead log has this many pages, writers pause briefly so that the log can restart."""
 TOO_LARGE = 40_000
-"""If the write-ahead log reaches this size, in pages, SQLite makes a checkpoint during a commit."""
+"""When the write-ahead log has this many pages, SQLite makes a checkpoint during a commit."""
 _making = threading.Lock()
 
 
@@ -43,7 +43,6 @@ class SqliteConnection(Connection):
     reads_at_once = True
 
     def __init__(self, path: str) -> None:
-        """Open the file, creating it if needed."""
         self.name = path
         self._turns = Turns(path)
         self._checkpoints = Checkpoints(path)
@@ -126,8 +125,8 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Truncate the write-ahead log, which still contains removed data. In the file itself, the data has already
-        been overwritten.
+        """Truncate the write-ahead log, which still holds removed data. In the file itself, that data was already
+        overwritten.
         """
         # A writer waits until this has finished, so do not wait long for a reader.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
@@ -142,14 +141,14 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""Uses a single statement, because each statement costs more than the rows it returns."""
+"""A single statement, because each statement costs more than the rows it returns."""
 
 
 def _make(path: Path) -> None:
-    """If the file is missing, create it so that only its owner can read it.
+    """Create the file if it is missing, readable only by its owner.
 
-    An existing file is never opened here. Closing the file would release this process's locks on it, even those of
-    other connections. The next process to close the log would then delete the write-ahead log in use.
+    An existing file is never opened here. Closing it would release this process's locks on it, even those of other
+    connections. The next process to close the log would then delete the write-ahead log in use.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -159,7 +158,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """Return the identity of the file at a path; None if there is no file, as for an in-memory log."""
+    """Return the identity of the file at a path, or None if there is no file, as for an in-memory log."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -194,9 +193,9 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 
 
 class Turns:
-    """A queue of the processes that write to one file. If a process dies, it is removed from the queue.
+    """A queue of the processes that write to one file. If a process dies, it leaves the queue.
 
-    SQLite admits one writer at a time but makes the others sleep for longer and longer.
+    SQLite admits one writer at a time, but makes the others sleep for longer and longer.
     """
 
     def __init__(self, path: str) -> None:
@@ -228,8 +227,8 @@ class Turns:
 class Checkpoints:
     """Moves commits from the write-ahead log to the file, in a thread with its own connection.
 
-    Without this thread, SQLite would do so during the commit that fills the write-ahead log. That commit would wait for
-    two more syncs and a thousand pages.
+    Otherwise, SQLite would do so during the commit that fills the write-ahead log. That commit would wait for two more
+    syncs and a thousand pages.
     """
 
     def __init__(self, path: str) -> None:

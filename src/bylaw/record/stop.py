@@ -1,8 +1,8 @@
 """Stops: a reviewer keeps an agent, a tool, a policy or a whole tenant from writing, until a set time or until the stop
 is lifted.
 
-A stop and its lifting are entries of the tenant's chain, in a separate conversation. Every transaction reads the length
-of that conversation. If the length has changed since a decision was made, the decision is repeated.
+Stops and their liftings are entries of the tenant's chain, in a conversation of their own. Every transaction reads the
+length of that conversation. If it has changed since a decision was made, the decision is repeated.
 """
 
 import uuid
@@ -17,28 +17,27 @@ from msgspec.structs import replace
 from bylaw.record.entry import Draft, Entry, is_altered
 
 STOPS = "bylaw/stops"
-"""The conversation of these entries."""
+"""The conversation that holds these entries."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
-"""The maximum duration of a stop in seconds. Permanent rules belong in the pack."""
+"""The maximum duration of a stop, in seconds. Permanent rules belong in the pack."""
 WORDS = 500
 """The maximum length of a reason or name."""
 
 
 class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
-    """The target of a stop, and its end."""
+    """What a stop applies to, and when it ends."""
 
     id: str
     what: Target
     name: str
-    """The name of the agent, tool or policy; empty for `all`."""
+    """The name of the agent, tool or policy. It is empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on the writes that the stop covers: ask a reviewer about each write, or deny all writes."""
+    """The decision on writes under the stop: ask a reviewer about each of them, or deny them all."""
     by: str
     reason: str
     until: float
     since: float = 0.0
-    """The time of the entry."""
 
     def stands(self, now: float) -> bool:
         return now < self.until
@@ -57,16 +56,15 @@ class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
     by: str
     reason: str = ""
     at: float = 0.0
-    """The time of the entry."""
 
 
 class Stopped(Struct, frozen=True, omit_defaults=True):
-    """A stop and, if it was lifted, the person who lifted it."""
+    """A stop and, if it was lifted, who lifted it."""
 
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning given when the stop is created: no call so far matches the stop."""
+    """A warning given when the stop is created: no call so far matches it."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
@@ -76,7 +74,7 @@ class Stops(Struct, frozen=True):
     """The stops of a tenant that have not been lifted, as of a certain entry."""
 
     revision: int = 0
-    """The number of entries about stops."""
+    """How many entries there are about stops."""
     standing: tuple[Stop, ...] = ()
 
 
@@ -91,12 +89,12 @@ def new_id() -> str:
 
 
 def stop_draft(tenant: str, step: Stop | Lift) -> Draft:
-    """Return the entry of a stop or of its lifting."""
+    """Return the entry for a stop or its lifting."""
     return Draft(tenant, STOPS, "stop", _encode(step), f"{step.id}:{'end' if isinstance(step, Lift) else 'begin'}")
 
 
 def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
-    """Return every stop in entries, in order. Raises ValueError if an entry was altered."""
+    """Return every stop in these entries, in order. Raises ValueError if an entry was altered."""
     found: dict[str, Stopped] = {}
     for entry in entries:
         if is_altered(entry) or entry.body is None:
@@ -112,5 +110,5 @@ def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
 
 
 def standing(found: Sequence[Stopped], revision: int) -> Stops:
-    """Return the stops that have not been lifted. Callers check for expiry."""
+    """Return the stops that have not been lifted. Callers check whether they have expired."""
     return Stops(revision, tuple(each.stop for each in found if each.lift is None))

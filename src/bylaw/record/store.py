@@ -23,7 +23,7 @@ class Store(Reading):
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """Write groups of drafts. Each group is written either completely or not at all."""
+        """Write groups of drafts, each of them completely or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -37,11 +37,10 @@ class Store(Reading):
             return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
-        """Empty the entries of a conversation, or of all conversations that ended before a time. Return the number of
-        entries emptied.
+        """Empty the entries of a conversation, or of all conversations that ended before a time. Return how many there
+        were.
 
-        The chain can still be verified. An entry that is signed with `key` and lists the emptied entries is added to
-        the chain.
+        The chain still verifies. An entry that lists the emptied entries and is signed with `key` is added to it.
         """
         with self.lock:
             with self._writing() as cursor:
@@ -52,7 +51,7 @@ class Store(Reading):
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
         """Delete emptied entries before a time, up to the last anchored one. Verify the log first.
 
-        The rest of the chain can still be verified. A signed entry contains the hash at the new start of the chain.
+        The rest of the chain still verifies. A signed entry holds the hash at the new start of the chain.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -71,7 +70,6 @@ class Store(Reading):
 
 
 def _places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
-    """Return the conversations and idempotency keys of drafts."""
     drafts = [draft for each in groups for draft in each]
     conversations = {(draft.tenant, draft.conversation) for draft in drafts}
     conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
@@ -81,14 +79,13 @@ def _places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
 
 
 _NOTHING = (0, ROOT)
-"""The head of an empty chain."""
 
 
 class _Batch:
     """Turns drafts into entries. Heads and lengths are read once and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
-        """`known` is the log's state for the drafts' tenants, conversations and keys. `size` is the number of
+        """`known` is the state of the log for the drafts' tenants, conversations and keys. `size` is the number of
         drafts.
         """
         self._cursor = cursor
@@ -122,8 +119,8 @@ class _Batch:
         return answers
 
     def take(self, draft: Draft) -> Entry | Conflict:
-        """Return the entry for a draft. For a retry, return the earlier entry; if the draft cannot be written, return
-        the reason.
+        """Return the entry for a draft, or the earlier entry for a retry. If the draft cannot be written, return the
+        reason.
         """
         tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
         body, name = draft.body, draft.id or None
@@ -164,7 +161,7 @@ class _Batch:
         return known is not None and known.digest == first.digest
 
     def _undo(self, size: int) -> None:
-        """Discard the rows after the first `size`. The caller restores the heads."""
+        """Discard all rows after the first `size`. The caller restores the heads."""
         for tenant, _, _, _, conversation, position, name, *_ in reversed(self._rows[size:]):
             self._lengths[tenant, conversation] = position
             if name is not None:

@@ -1,7 +1,7 @@
 """Uses of limits across conversations. Entries record them, and a table counts them.
 
-A use is counted and added in the transaction that writes the decision, so the last use is never given to two workers.
-If a call is refused, its use is cancelled. If a call may have run, its use remains counted.
+A use is counted and added in the transaction that writes the decision, so two workers never both get the last one. If a
+call is refused, its use is cancelled. If a call may have run, its use still counts.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,38 +22,40 @@ class Use(Struct, frozen=True, omit_defaults=True):
     decision: str
     limit: str
     whose: str = ""
-    """The agent or customer for whom the use counts; empty for the tenant."""
+    """The agent or customer that the use counts for. It is empty for the tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Add the use only if fewer uses than this are counted. 0 means that the use is always added, because a reviewer
-    approved the call or the limit is not enforced yet.
+    """Add the use only if fewer than this many are counted. 0 always adds it, because a reviewer approved the call or
+    the limit is not enforced yet.
     """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name under which the use is counted. The name is hashed, because the person may be private."""
+        """The name that the use is counted under. It is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names that count against `most`: the name of this use, and names that may mean the same person."""
+        """The names that count towards `most`: this use's own name, and names that may mean the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
 PERHAPS = " (perhaps)"
-"""The suffix for uses of names that a tool may treat as the same name. They are counted under their common part."""
+"""A suffix for uses of names that a tool may treat as the same name. They are counted under what the names have in
+common.
+"""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """Return the name for uses of one limit by one person."""
+    """Return the name for one person's uses of one limit."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """Return the names under which `whose` or a similar name is counted."""
+    """Return the names that `whose`, or a similar name, is counted under."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
@@ -63,7 +65,7 @@ def use_entry(use: Use) -> tuple[bytes, str]:
 
 
 def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Add an entry to the table of uses. If the limit is reached, return the reason."""
+    """Apply an entry to the table of uses. If the limit is reached, return the reason."""
     use: Use = read_use(draft.body)
     if use.status == "returned":
         cursor.execute(
@@ -85,7 +87,6 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 def tell_use(found: dict[tuple[str, str], float], entry: Entry) -> None:
-    """Update the uses with one further entry."""
     use: Use = read_use(entry.body or b"")
     if use.status == "taken":
         found[use.name, use.decision] = entry.time

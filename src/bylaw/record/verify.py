@@ -1,8 +1,8 @@
 """Verifies a log: every entry matches its digest, and every link follows from the previous one.
 
-Anyone who can write to the database can, without leaving a trace, truncate a chain and reset its count, or delete a
-whole tenant. Anchors reveal such changes. An anchor is the end of each chain at a point in time, stored outside the
-database: on another disk, in another account or on paper.
+Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without leaving
+a trace. Anchors reveal such changes. An anchor is the end of each chain at a certain time, stored outside the database:
+on another disk, in another account or on paper.
 """
 
 import os
@@ -32,14 +32,12 @@ class Verified(Struct, frozen=True):
     tenant: str
     entries: int
     removed: int
-    """The number of entries whose content was removed. The chain still covers these entries, and a signed entry lists
-    them.
-    """
+    """How many entries had their content removed. The chain still covers them, and a signed entry lists them."""
     head: str
-    """The last hash. If a copy of it is stored elsewhere, the copy reveals a truncated log."""
+    """The last hash. A copy stored elsewhere reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """The number of emptied entries deleted from the start."""
+    """How many emptied entries were deleted from the start."""
 
 
 def verify(
@@ -47,7 +45,7 @@ def verify(
 ) -> Verified:
     """Verify a tenant's chain from its first entry. The log may be in use, because it is read in one snapshot.
 
-    The hash `head`, which was noted earlier, must be in the chain. Each anchor must match its entry. Removals must be
+    The chain must contain `head`, a hash that was noted earlier. Each anchor must match its entry. Removals must be
     signed with `key`.
     """
     with store.at_one_moment():
@@ -64,7 +62,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # The entry of the fold is checked below: its signature, and whether the next entry follows from its hash.
+        # The fold's entry is checked below: its signature, and whether the next entry follows from its hash.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -95,7 +93,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
                 faults.append(f"entry {number} of conversation `{entry.conversation}` is in the wrong position")
             lengths[entry.conversation] += 1
         elif entry.kind == "stop":
-            # Emptied stops still count, because decisions use their number to detect changed stops.
+            # Emptied stops still count, because decisions use their number to notice changed stops.
             lengths[STOPS] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
             tell(told, entry)
@@ -142,7 +140,7 @@ def _those(run: tuple[int, int]) -> str:
 
 
 def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Return the conversations whose number of entries differs from the number that was written."""
+    """Return the conversations that have more or fewer entries than were written."""
     faults: list[str] = []
     for name in sorted({*found, *written}):
         here, said = found.get(name, 0), written.get(name)
@@ -174,7 +172,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Return, by id, the approvals that contradict the entries of their conversations, each with the contradiction."""
+    """Return the approvals that contradict their conversations' entries, by id, each with the contradiction."""
     found: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
@@ -192,7 +190,6 @@ def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
 
 
 def tell(told: dict[str, Approval], entry: Entry) -> None:
-    """Update the approvals with one further entry."""
     change = read_change(entry.body or b"")
     name, known = change.approval, told.get(change.approval)
     if known is None:
@@ -204,7 +201,7 @@ def tell(told: dict[str, Approval], entry: Entry) -> None:
 
 
 def _differs(row: Approval, told: Approval | None) -> str:
-    """Return how a row of the approvals table differs from the entries; empty if it does not differ.
+    """Return how a row of the approvals table differs from the entries, or an empty string if it does not.
 
     Earlier versions stored only the last change of a finished approval, without times.
     """
@@ -228,7 +225,7 @@ def _differs(row: Approval, told: Approval | None) -> str:
 OFTEN = 300.0
 """Seconds between two anchors."""
 AGAIN = 10.0
-"""The number of seconds until the next attempt after a failure."""
+"""Seconds until the next attempt after a failure."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -236,9 +233,7 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """Return the anchor file of a log. It is next to a log file or, for the database of a server, in the current
-    folder.
-    """
+    """Return the anchor file of a log. It is next to a log file. For a database server, it is in the current folder."""
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
@@ -254,7 +249,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # The last line may have been truncated by a crash. The next anchor starts a new line.
+            # A crash may have truncated the last line. The next anchor starts a new one.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is not an anchor", place=f"{path}:{number}", hint=hint) from None
@@ -262,8 +257,8 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write anchors for the chains that have grown. `known` contains the last anchored entry of each chain and is
-    updated.
+    """Write anchors for the chains that have grown. `known` holds the last anchored entry of each chain and
+    is updated.
     """
     now = time.time()
     made = [
@@ -306,7 +301,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """After each attempt, call `failing` with whether the attempt failed."""
+        """After each attempt, `failing` is called with whether it failed."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

@@ -60,7 +60,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_from_here(headers: Headers) -> bool:
-    """Whether the request used this machine's own name and does not come from a web page on another machine."""
+    """Whether the request addresses this machine by its own name and does not come from another machine's web page."""
     for name, value in headers:
         if name == b"host" and not _HERE.fullmatch(value):
             return False
@@ -78,13 +78,13 @@ LARGEST = 1 << 20
 """The maximum size of a request in bytes."""
 
 TELL = 0.25
-"""The number of seconds until the counts of one worker are visible to the other workers."""
+"""Seconds until the counts of one worker are visible to the others."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
-"""The status that is recorded if the client closed the connection. This status is never sent."""
+"""The status recorded if the client closed the connection. It is never sent."""
 APPROVALS = "/v1/approvals"
 """Reviewers answer approvals on this route. Any key of the tenant may list approvals."""
 STOPS = "/v1/stops"
@@ -123,7 +123,7 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """The web pages, if there are any. `is_page` recognises the addresses of these pages."""
+        """The web pages, if there are any. `is_page` recognises their addresses."""
         self._is_page = is_page
         self._url = url
         """The public URL. The client's own `Host` is never sent back, because it could direct other clients to another
@@ -134,7 +134,7 @@ class Service:
         self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
-        """Whether there are counts that have not yet been shared with the other workers."""
+        """Whether there are counts that the other workers do not have yet."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -167,7 +167,7 @@ class Service:
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. A request that an agent waits for takes the shortest path."""
+        """Handle a request. Requests that an agent waits for take the shortest path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
@@ -180,8 +180,8 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """Return the status and the body of a response, for keys that have the role. If the request body is missing,
-        the request was too large.
+        """Return the status and body of a response, for keys with the role. A missing request body means that it was
+        too large.
         """
         key = key_of(header, self._keys)
         if self._keys and key is None:
@@ -253,7 +253,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
-            # Events that are given once for all evaluations are recorded once.
+            # Events given once for all evaluations are recorded once.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -314,8 +314,8 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """Return the gauges for the calls that wait for a reviewer: the number of these calls, and the age of the
-        oldest.
+        """Return the gauges for calls that wait for a reviewer: how many there are, and the age of the oldest in
+        seconds.
         """
         try:
             async with asyncio.timeout(PATIENCE):
@@ -332,9 +332,7 @@ class Service:
         return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """Return a response that requires no files, so that any thread can return it while the event loop is
-        blocked.
-        """
+        """Return a response that needs no files, so that any thread can return it while the event loop is blocked."""
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may be hanging"
         if self.desk.scheduler.is_working:
@@ -403,7 +401,7 @@ class _Post:
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
-            # The tool might use either of the two values.
+            # The tool might use either value.
             raise BadRequest(f"`{twice}` appears twice in one object")
         return given
 
@@ -415,7 +413,6 @@ def _few(requests: list[T]) -> list[T]:
 
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:
-    """Send a response. If the request has an id, include it."""
     headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(told)).encode())]
     if number:
         headers.append((b"x-request-id", number))
@@ -426,7 +423,7 @@ async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> 
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:
-    """Read the body. If the body is too large, return None without reading the rest."""
+    """Read the body. If it is too large, return None without reading the rest."""
     parts: list[bytes] = []
     size = 0
     while True:

@@ -15,7 +15,7 @@ from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event
 
 CONFIGURATION = "/.well-known/authzen-configuration"
 AGENT = "agent"
-"""The type of a subject that acts for another person. Any other subject is the principal of the conversation."""
+"""The type of a subject that acts for someone else. Any other subject is the principal of the conversation."""
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
 
@@ -87,11 +87,10 @@ class Evaluations(Asked, frozen=True):
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:
-        """Return all evaluations with the defaults applied. Raises an error if an evaluation is incomplete."""
+        """Return all evaluations with the defaults applied. Raises an error if one is incomplete."""
         return [self._whole(each, f" of evaluation {number}") for number, each in enumerate(self.evaluations)]
 
     def alone(self) -> Evaluation:
-        """Return the request as a single evaluation."""
         return self._whole(self, "")
 
     def _whole(self, asked: Asked, whose: str) -> Evaluation:
@@ -134,7 +133,6 @@ def configuration(url: str) -> Configuration:
 
 
 def request_of(evaluation: Evaluation) -> DecideRequest:
-    """Convert an evaluation to a Bylaw request."""
     about, subject = evaluation.context, evaluation.subject
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
     context, agent = {**subject.properties, "subject": subject.id}, subject.id
@@ -146,17 +144,15 @@ def request_of(evaluation: Evaluation) -> DecideRequest:
 
 
 def evaluated(answer: DecideAnswer) -> Evaluated:
-    """Convert a decision to an AuthZEN response."""
     (decided,) = answer.decisions
     return Evaluated(decided.allowed, {"reason_user": {"en": decided.feedback}, **msgspec.to_builtins(decided)})
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """Return the response for an evaluation that could not be decided. The response is a denial with the reason."""
+    """Return a denial, with the reason, for an evaluation that could not be decided."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 
 
 def without_events(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation without events that have already been recorded."""
     return replace(evaluation, context=replace(evaluation.context, events=[]))

@@ -1,4 +1,4 @@
-"""Decides the calls of all tenants. Each tenant has its own shield; all shields share one pack and one log."""
+"""Decides the calls of all tenants. Each tenant has its own shield, and all shields share one pack and one log."""
 
 import asyncio
 import time
@@ -46,15 +46,15 @@ from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""The maximum number of sessions in memory. Further sessions are read from the log on demand."""
+"""How many sessions are held in memory. Others are read from the log on demand."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 """Errors that reject a request or make a response impossible."""
 LONG = 300
-"""Conversations that have more log entries than this are read outside the event loop."""
+"""Conversations with more log entries than this are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""The number of concurrent requests per tenant, if requests may wait for a model or for the host's tools."""
+"""How many requests of one tenant may run at once, if requests may wait for a model or for the host's tools."""
 PATIENCE = 2.0
-"""The number of seconds after which a log counts as not responding."""
+"""A log counts as unresponsive after this many seconds."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
@@ -82,7 +82,7 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """The test in progress of whether the log can be read, if there is one."""
+        """The current test of whether the log can be read, if one is in progress."""
 
     @property
     def open_sessions(self) -> int:
@@ -115,9 +115,7 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Record the events of a request and decide its calls. For another principal, a separate conversation is
-        used.
-        """
+        """Record the events of a request and decide its calls. Another principal gets a separate conversation."""
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -168,12 +166,10 @@ class Desk:
         return Approvals(*await asyncio.to_thread(lambda: self.log.supported(tenant, status=status)))
 
     async def answer(self, tenant: str, given: ApprovalAnswer) -> Approval:
-        """Record a reviewer's answer to an approval."""
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
 
     async def stops(self, tenant: str, *, every: bool) -> StopList:
-        """Return a tenant's active stops, or all stops."""
         found = await asyncio.to_thread(self.log.every_stop, tenant)
         return StopList([each for each in found if every or each.stands(time.time())])
 
@@ -192,14 +188,14 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Return why the log currently cannot be read or written; empty if it can."""
+        """Return why the log cannot currently be read or written, or an empty string if it can."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
             return fault
         try:
             if self._probe is None or self._probe.done():
-                # If a test hangs, no second test is started.
+                # If a test hangs, do not start another.
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
@@ -246,7 +242,7 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """Return the conversation of a decision or of its card. The card may come from an earlier conversation."""
+    """Return the conversation of a decision, or of its card, which may come from an earlier conversation."""
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 

@@ -1,4 +1,4 @@
-"""Limits time, size and connections of unauthenticated clients.
+"""Limits the time, size and connections of unauthenticated clients.
 
 uvicorn's httptools protocol accepts a request head of any size and waits for its end forever. This protocol rejects a
 head that is too large (431) or too slow (408), and a slow body. It also limits the connections per client (429).
@@ -21,13 +21,13 @@ class Limits(Struct, frozen=True):
     headers: int = 100
     """The maximum number of headers."""
     head_seconds: float = 10.0
-    """The time limit for the head, in seconds. It starts with the connection or, for further requests, with the first
+    """The time limit for the head, in seconds. It starts with the connection or, for later requests, with the first
     byte.
     """
     body_seconds: float = 30.0
     """The time limit for the body in seconds."""
     connections: int = 512
-    """The maximum number of concurrent connections per address and worker. All clients behind the same proxy share an
+    """How many connections an address may have at the same time, per worker. All clients behind one proxy share an
     address.
     """
 
@@ -89,7 +89,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > limits.head or len(self.headers) > limits.headers:
-                # If the parser went on, the request would be handled.
+                # If the parser continued, the request would be handled.
                 self._refuse_head()
                 raise _TooMuch
             self._stop()

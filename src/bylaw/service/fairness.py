@@ -13,55 +13,49 @@ from typing import TypeVar
 from bylaw.text.cost import Cost, counting, current
 
 LARGE = 16 * 1024
-"""If a request has at least this many bytes, the work of its tenant moves to the separate thread."""
+"""A request with at least this many bytes moves its tenant's work to the separate thread."""
 SLOW = 0.01
-"""The CPU seconds after which work counts as slow."""
+"""Work counts as slow after this many CPU seconds."""
 SPARE = 0.05
-"""The CPU seconds of slow work that a tenant may do before its work moves to the separate thread. Any work can be slow
-once, for example if the interpreter collects garbage during it.
+"""How many CPU seconds of slow work a tenant may do before its work moves to the separate thread. Any work can be slow
+once, for example if garbage is collected during it.
 """
 SHARE = 20
-"""The time that makes up for slow work, as a multiple of its duration. Slow work therefore takes at most a twentieth of
-the loop's time.
-"""
+"""Slow work is made up for after this many times its duration, so it takes at most a twentieth of the loop's time."""
 ACTIVE = 1.0
-"""The number of seconds for which a tenant counts as active after its last request."""
+"""A tenant counts as active for this many seconds after its last request."""
 TOGETHER = 2
-"""The number of concurrent requests per tenant while other tenants are active."""
+"""How many requests of one tenant run at once while other tenants are active."""
 REST = 3
-"""How long a tenant pauses after work in the thread while other tenants are active, as a multiple of the duration of
-that work.
-"""
+"""How long a tenant pauses after work in the thread while others are active, as a multiple of that work's duration."""
 LINGER = 0.003
-"""The number of seconds for which the loop counts as busy after small work, because the response may not have been
+"""For this many seconds after small work, the loop counts as busy, because the response may not have been
 written yet.
 """
 PATIENCE = 4
-"""The maximum time for which work in a thread waits for a busy loop, as a multiple of the time that the work itself has
-taken.
-"""
+"""How long work in a thread waits for a busy loop at most, as a multiple of the time that the work itself has taken."""
 
 Found = TypeVar("Found")
 
 
 class Scheduler:
-    """Decides where and in which order the work of each tenant runs."""
+    """Decides where and in which order each tenant's work runs."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` concurrent requests per tenant, if requests wait for a model or for the host's tools."""
+        """Allow `together` requests per tenant at once, for requests that wait for a model or for the host's tools."""
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Tenants take turns in the thread. At any time, at most one request of each tenant waits for the thread."""
+        """Tenants take turns in the thread. Only one request of each tenant waits for it at a time."""
         self.is_working = False
         """Whether the loop is doing a tenant's work."""
         self._large: Counter[str] = Counter()
         self._paid_at: dict[str, float] = {}
-        """The time at which each tenant has made up for its slow work."""
+        """When each tenant will have made up for its slow work."""
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """The time of each tenant's last request. The most recent is last."""
+        """When each tenant last made a request, most recent last."""
         self._answering: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
         """Requests that wait for other requests of the same tenant."""
@@ -93,7 +87,7 @@ class Scheduler:
         is_large = is_large or (cost is not None and cost.is_large)
         if is_large or self._moves(tenant):
             async with self._turns[tenant]:
-                # The large or slow work for which this work waited may have ended.
+                # The large or slow work that this work waited for may have ended.
                 if is_large or self._moves(tenant):
                     return await self._run_beside(tenant, work)
         return self._run_here(tenant, work)
@@ -125,7 +119,6 @@ class Scheduler:
                 self._paid_at[tenant] = max(now, self._paid_at.get(tenant, now)) + SHARE * took
 
     def _moves(self, tenant: str) -> bool:
-        """Whether the work of a tenant moves to the thread."""
         return bool(self._large[tenant]) or self._paid_at.get(tenant, 0.0) > time.monotonic() + SHARE * SPARE
 
     def _may_enter(self, tenant: str) -> bool:
@@ -142,7 +135,6 @@ class Scheduler:
             raise
 
     def _leave(self, tenant: str) -> None:
-        """Finish a request and start the next one."""
         self._answering[tenant] -= 1
         waiting = self._waiting.get(tenant, ())
         while waiting and self._may_enter(tenant):
@@ -159,7 +151,7 @@ class Scheduler:
 
     @property
     def busy_for(self) -> float:
-        """The number of seconds for which the thread should wait."""
+        """How many seconds the thread should wait."""
         return self._busy_until - time.monotonic()
 
 
@@ -170,11 +162,11 @@ class _Piece:
         self._scheduler = scheduler
         self.worked = 0.0
         self.took = 0.0
-        """The seconds elapsed, without the time spent waiting for other work."""
+        """The seconds that the work has taken, without the time spent waiting for other work."""
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Run the work. Whenever the work counts its steps, pause if necessary."""
+        """Run the work. Whenever it counts its steps, pause if necessary."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

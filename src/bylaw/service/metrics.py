@@ -31,7 +31,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """Counters of the service or of one worker since its start. One thread writes them."""
+    """Counts of the service, or of one worker, since its start. Only one thread writes them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
     """Decisions by tenant, by answer, and by whether the call may run."""
@@ -59,10 +59,10 @@ class Metrics(Struct):
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
-        """Return the Prometheus page: the decisions and events of one tenant or, if there is no key, the totals.
+        """Return the Prometheus page: the decisions and events of one tenant, or the totals if there is no key.
 
-        `waits` is the number of seconds for which the log has not responded. `anchors_failing` is the number of seconds
-        for which no anchor could be written.
+        `waits` is how long the log has not responded, and `anchors_failing` how long no anchor could be written, in
+        seconds.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -92,8 +92,8 @@ class Metrics(Struct):
 
 
 def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
-    """Return the gauges for the calls that wait for a reviewer: the number of these calls, and the age of the oldest in
-    seconds.
+    """Return the gauges for calls that wait for a reviewer: how many there are, and the age of the oldest
+    in seconds.
     """
     own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
     lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
@@ -106,7 +106,7 @@ def _quoted(label: str) -> str:
 
 
 class Tracing:
-    """Creates spans, with a given provider or with the provider of the host."""
+    """Creates spans, with a given provider or with the host's."""
 
     def __init__(self, provider: Any = None) -> None:
         self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
@@ -149,13 +149,13 @@ class Tracing:
 
 
 SIZE = 1 << 20
-"""The size per worker in bytes."""
+"""The size per worker, in bytes."""
 _HEAD = Layout(">II")
 _TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""The number of attempts to read while counts are being written."""
+"""How often reading is tried while counts are being written."""
 
 
 class Board:
@@ -166,7 +166,6 @@ class Board:
         self._workers = workers
 
     def put(self, worker: int, counts: Metrics) -> None:
-        """Publish one worker's counts."""
         body = _encode(counts)
         if len(body) + _HEAD.size > SIZE:
             return
@@ -175,7 +174,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """Return the counts of one worker; None before the worker has written its first counts."""
+        """Return the counts of one worker, or None before it has written any."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -191,21 +190,18 @@ class Board:
 
 
 class Failing:
-    """The time since which an operation has been failing, shared by all workers. Create this object before the
-    workers.
-    """
+    """Since when an operation has been failing, shared by all workers. Create this object before the workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)
 
     def note(self, is_failing: bool) -> None:
-        """Record whether the operation is failing."""
         if not is_failing or not self._since:
             self._memory[:] = _TIME.pack(time.time() if is_failing else 0.0)
 
     @property
     def seconds(self) -> float:
-        """The number of seconds for which the operation has been failing; 0 if it works."""
+        """How long the operation has been failing, in seconds. 0 if it works."""
         return max(time.time() - self._since, 0.001) if self._since else 0.0
 
     @property

@@ -104,7 +104,6 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
-        """Return the calls to decide, in order."""
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("give either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
@@ -128,7 +127,6 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """An idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """Raise an error if no conversation is named."""
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
         _check(self.conversation, self.events, (), self.request, self.agent)
@@ -197,7 +195,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The reviewer's name, used if the service has no keys. If it has keys, the name of the key is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise an error unless the request adds or lifts a stop and refers to something in the pack."""
+        """Raise an error unless the request adds or lifts a stop, and refers to something in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -245,7 +243,6 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """An idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """Raise an error if no card is named."""
         if not self.home:
             raise BadRequest(f"`{self.card}` is not the `id` of a card")
         _check(self.conversation or self.home, (), (), self.request, self.agent)
@@ -377,7 +374,6 @@ class Approvals(Struct, frozen=True):
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:
-    """Convert a decision to a response."""
     if not any(map(_speaks, decision.grounds)):
         decision = replace(decision, grounds=())
     told = dict(zip(_TOLD, _told(decision), strict=True))

@@ -33,20 +33,18 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""The number of new objects that starts a collection of new objects. Such a collection takes one or two
-milliseconds.
-"""
+"""How many new objects start a collection of new objects, which takes one or two milliseconds."""
 NEVER = 1_000_000
 IDLE = 1.0
-"""The number of seconds without a request after which the worker counts as idle."""
+"""The worker counts as idle after this many seconds without a request."""
 SELDOM = 60.0
-"""The minimum time between full collections in seconds."""
+"""The minimum time between full collections, in seconds."""
 AT_LAST = 900.0
-"""The longest time without a full collection, in seconds. It applies even under constant load."""
+"""The longest time without a full collection, in seconds, even under constant load."""
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """Start garbage collection in a separate thread. `requests` returns the number of requests so far."""
+    """Start garbage collection in a separate thread. `requests` returns how many requests there were so far."""
     gc.collect()
     # The pack lives as long as the worker, so garbage collection need not scan it.
     gc.freeze()
@@ -67,27 +65,27 @@ def _look(requests: Callable[[], int]) -> None:
 
 
 STILL = 2.0
-"""The number of seconds without a tick after which the loop counts as blocked."""
+"""The loop counts as blocked after this many seconds without a tick."""
 LOOK = 0.25
 PATIENCE = 0.5
-"""The time for a client to send the rest of a request's head, in seconds."""
+"""How many seconds a client has to send the rest of a request's head."""
 LARGEST = 1 << 16
 """The maximum size of a head in bytes."""
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Takes the method, the path, the headers and the number of seconds for which the loop has been blocked. Returns the
-status, content type and body.
+"""Takes the method, the path, the headers, and how many seconds the loop has been blocked. Returns status, content type
+and body.
 """
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Connections that the loop has already accepted keep
-    waiting.
+    """Accepts new connections while the loop is blocked. Connections that the loop had already accepted
+    keep waiting.
     """
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """Use `taken`, the socket on which the loop listens."""
+        """`taken` is the socket that the loop listens on."""
         self._taken = taken
         self._answer = answer
         self._ticked: float | None = None
@@ -103,7 +101,7 @@ class StandIn:
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """Return the number of seconds for which the loop has been blocked; 0 if it has not been blocked for long."""
+        """Return for how many seconds the loop has been blocked, or 0 if that is not long."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 
@@ -136,7 +134,7 @@ class StandIn:
             status, kind, body = self._answer(words[0], path, headers, self._stood_still())
             about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # If a connection with unread data were closed, the response would be lost.
+            # Closing a connection with unread data would lose the response.
             client.shutdown(socket.SHUT_WR)
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and client.recv(LARGEST):
@@ -144,7 +142,7 @@ class StandIn:
 
 
 def _until_blank(client: socket.socket) -> bytes:
-    """Return the head of a request and the data received after the head."""
+    """Return the head of a request, and any data received after it."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
         head += more
@@ -152,19 +150,19 @@ def _until_blank(client: socket.socket) -> bytes:
 
 
 KEEP_ALIVE = 75
-"""The number of seconds for which a connection may be idle. A reverse proxy closes its connections earlier, so it never
-encounters a closed one.
+"""How many seconds a connection may be idle. Reverse proxies close their connections earlier, so they never meet a
+closed one.
 """
 
 TURN = 0.001
-"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often but only
-briefly.
+"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often but
+only briefly.
 """
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""The number of connections that may wait to be accepted."""
+"""How many connections may wait to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
@@ -196,8 +194,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("on this system, several workers cannot share a port", hint="remove --workers")
-    # The first bind has shown that the port is free. Several sockets can share a port only if this is requested
-    # explicitly.
+    # The first bind has shown that the port is free. Several sockets can share a port only on explicit request.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -284,7 +281,6 @@ class _Ticking(uvicorn.Server):
 
 
 def _tracing() -> Any:
-    """Return tracing with the host's provider; None if there is none."""
     try:
         from bylaw.service.metrics import Tracing
     except ImportError:
@@ -294,11 +290,11 @@ def _tracing() -> Any:
 
 
 SOON = 5.0
-"""If a worker crashes within this many seconds, it counts as having failed to start."""
+"""A worker that crashes within this many seconds counts as having failed to start."""
 AGAIN = 2.0
-"""If a worker is still running after this many seconds, it gets the signal again."""
+"""A worker that is still running after this many seconds gets the signal again."""
 FALLS = 3
-"""The number of consecutive failed starts after which the service gives up."""
+"""After this many failed starts in a row, the service gives up."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
@@ -311,7 +307,7 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """The number and the start time of each worker, by process id."""
+        """The number and start time of each worker, by process id."""
         self._is_ending = False
         # Nothing is written to this pipe. Reading from it ends when the last process that could write to it has ended.
         self._life, self._ours = os.pipe()

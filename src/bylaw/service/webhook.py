@@ -24,11 +24,11 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""The number of seconds before the first retry. Each further pause is twice as long as the previous one."""
+"""Seconds before the first retry. Each pause after that is twice as long as the one before."""
 PATIENCE = 10.0
-"""The number of seconds within which the receiver must respond."""
+"""How many seconds the receiver has to respond."""
 MOST = 10_000
-"""The maximum number of queued notifications, and of remembered approvals."""
+"""How many notifications may be queued, and how many approvals are remembered."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 
@@ -67,7 +67,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Queue those approvals of these decisions that have not been queued before."""
+        """Queue the approvals in these decisions that have not been queued before."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
