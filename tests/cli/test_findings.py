@@ -51,7 +51,7 @@ def test_findings_are_chosen_by_what_one_looks_for(options: tuple[str, ...], wan
 
 
 def test_where_no_finding_is_of_that_kind_it_says_how_many_there_are(audited: Path) -> None:
-    assert "None of 3 findings matches." in bylaw(audited, "explain", "out", "--policy", "no-gifts").stdout
+    assert "None of the 3 findings match." in bylaw(audited, "explain", "out", "--policy", "no-gifts").stdout
 
 
 def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: Path) -> None:

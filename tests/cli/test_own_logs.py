@@ -106,7 +106,7 @@ def test_the_line_that_settles_a_failed_look_up_is_shown_and_does_so(shop: Path)
     found = audit(shop, log)
     assert found["a", 3]["determined"] == "inconclusive"
     told = bylaw(shop, "explain", "out", "a", "3").stdout
-    assert "get_order at step 1 was answered: Error 503: upstream timed out" in told
+    assert "get_order at step 1 returned: Error 503: upstream timed out" in told
     assert "refused: '^Error'" in told
     tools = shop / "pack" / "tools.yaml"
     tools.write_text(tools.read_text().replace("get_order: {", "get_order: {refused: '^Error', "))

@@ -290,7 +290,7 @@ def test_what_can_be_read_neither_as_a_file_nor_as_a_pipe_is_usage(shop: Shop) -
     with socket.socket(socket.AF_UNIX) as here:
         here.bind(str(shop.root / "s"))
         ran = bylaw(shop, "scan", "s")
-    assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 s: neither a file nor a pipe; give a file\n")
+    assert (ran.returncode, ran.stderr) == (2, "bylaw: BY001 s: neither a file nor a pipe; pass a file\n")
 
 
 @pytest.mark.process

@@ -164,7 +164,7 @@ class TestPairs:
 
     def test_they_stand_only_in_a_loop_with_names_for_each(self) -> None:
         assert "`zip` can only be used in" in faults(wrapped("len(zip(call.codes, call.codes)) == 1"))[0]
-        assert "each iteration gives 2 values" in faults(wrapped("any(a for a, b, c in enumerate(call.codes))"))[0]
+        assert "each iteration yields 2 values" in faults(wrapped("any(a for a, b, c in enumerate(call.codes))"))[0]
         assert "a loop has a single variable" in faults(wrapped("any(a for a, b in call.rows)"))[0]
         assert "`enumerate` takes one list" in faults(wrapped("any(a for a, b in enumerate(call.rows, 1))"))[0]
 

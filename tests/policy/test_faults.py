@@ -231,7 +231,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a section for a guard": (
         edited("policies.yaml", SPAN, "    spans: [{heading: Shipping}]\n"),
-        "BY406 policies.yaml:6: a span of `only-paid` is a whole section; quote its sentence",
+        "BY406 policies.yaml:6: a span of `only-paid` is a whole section; quote the sentence",
     ),
     "a digest read as a number": (
         edited("policies.yaml", SPAN, "    spans: [{line: 5, digest: 123456789012}]\n"),

@@ -368,5 +368,5 @@ def test_a_misspelt_name_under_shield_is_an_error_with_its_line() -> None:
     with pytest.raises(PackError) as caught:
         Pack.from_files(FILES | {"pack.yaml": FILES["pack.yaml"] + shield})
     faults = [str(each) for each in caught.value.faults if "`shield` names" in str(each)]
-    assert any("policy `refunnd`, which is not known" in each for each in faults)
-    assert any("tool `cancle_order`, which is not known" in each for each in faults)
+    assert any("policy `refunnd`, which does not exist" in each for each in faults)
+    assert any("tool `cancle_order`, which does not exist" in each for each in faults)

@@ -91,7 +91,7 @@ def test_a_number_is_not_taken_for_the_text_that_a_tool_declares() -> None:
         looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
         decision = session.decide("refund", {"order_id": 7})
         assert decision.answer == "deny"
-        assert "argument `order_id` is a number, but the tool takes text" in decision.feedback
+        assert "argument `order_id` is a number, but the tool requires text" in decision.feedback
         assert session.decide("refund", {"order_id": "7"}).answer == "allow"
 
 

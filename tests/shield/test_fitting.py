@@ -26,14 +26,14 @@ def decided(**more: Any) -> tuple[str, str]:
     [
         ({"override": True}, "refund has no argument `override`; it takes `order_id`, `amount`, `nights`"),
         ({"amount": 5, "Amount": 500}, "refund has no argument `Amount`"),
-        ({"nights": True}, "argument `nights` is true or false, but the tool takes a number"),
+        ({"nights": True}, "argument `nights` is true or false, but the tool requires a number"),
         ({"amount": False}, "argument `amount` is true or false"),
         ({"nights": 1.5}, "argument `nights` is not a whole number"),
         ({"nights": "1.5"}, "argument `nights` is not a whole number"),
         ({"nights": "1e-999999"}, "argument `nights` is not a whole number"),
         ({"amount": "all of it"}, "argument `amount` is not a number"),
         ({"amount": float("nan")}, "argument `amount` is not a number"),
-        ({"order_id": True}, "argument `order_id` is true or false, but the tool takes text"),
+        ({"order_id": True}, "argument `order_id` is true or false, but the tool requires text"),
     ],
 )
 def test_what_a_tool_does_not_declare_is_refused_and_named(more: dict[str, Any], why: str) -> None:
@@ -79,12 +79,12 @@ PASSENGERS: dict[str, Any] = {
     ("given", "why"),
     [
         ([{"name": "Ann", "bags": 1.5}], "`passengers[0].bags` is not a whole number"),
-        ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, but the tool takes text"),
+        ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, but the tool requires text"),
         ([{"name": "Ann"}, "Bob"], "`passengers[1]` is not object"),
         ([{"bags": 1}], "`passengers[0].name` is missing"),
         ([{"name": "Ann", "vip": True}], ""),
         ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared values"),
-        ([["Ann"]], "`passengers[0]` is a list, but the tool takes an object"),
+        ([["Ann"]], "`passengers[0]` is a list, but the tool requires an object"),
         ([{"name": "Ann", "bags": "2"}], ""),
         ([{"name": "Ann", "bags": None}], ""),
         ([], ""),

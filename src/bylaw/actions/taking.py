@@ -144,10 +144,10 @@ def compile_take(
     known = ", ".join(f"${source}" for source, (kind, _) in FIELDS.items() if kind == "call" or kind in kinds)
     found = _TAKE.fullmatch(text.strip())
     if found is None:
-        raise ActionError(f"`{text}` is not a source of a value", hint="write it like `$argument.NAME`")
+        raise ActionError(f"`{text}` is not a valid source", hint="write it like `$argument.NAME`")
     source, field, inside = found[1], found[2], found[3]
     if source not in FIELDS:
-        raise ActionError(f"`${source}` is not a source of values", hint=f"known here: {known}")
+        raise ActionError(f"`${source}` is not a valid source", hint=f"known here: {known}")
     kind, fields = FIELDS[source]
     if kind != "call" and kind not in kinds:
         raise ActionError(

@@ -88,7 +88,7 @@ class PatientChat:
         is_down = True
         try:
             (answer,) = self._chat.ask([asked])
-            found, why = made(answer), answer.why or "no answer that can be read"
+            found, why = made(answer), answer.why or "no readable answer"
         except Exception as error:
             found, why = None, str(error) or type(error).__name__
             # A batch is answered later.

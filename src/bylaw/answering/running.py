@@ -112,7 +112,7 @@ class PlanRun:
         answer = self._ask(request)
         reply = answer.read(Reply)
         if reply is None:
-            return Claim(because=answer.why or "no answer that can be read")
+            return Claim(because=answer.why or "no readable answer")
         value = {"yes": True, "no": False, "unknown": None}[reply.answer]
         return self._checked(value, reply.quotes, reply.because)
 

@@ -259,7 +259,7 @@ class Examiner:
 
     def _fault_of_ours(self, error: Exception, trajectory: Trajectory, place: str) -> RecordError:
         self._note(fault_of(error, -1), trajectory, is_private=True)
-        hint = "this is a bug in Bylaw; please report it with faults.jsonl"
+        hint = "this is a bug in Bylaw; please report it and attach faults.jsonl"
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:

@@ -404,12 +404,12 @@ def notes(summary: JsonRecord) -> list[str]:
         )
     if count := summary["repeated_ids"]:
         what = "conversation has the same id as another" if count == 1 else "conversations have the same id as others"
-        told.append(f"{count:,} {what}, so `~2`, `~3` and so on was appended to the ids, in the order of the files.")
+        told.append(f"{count:,} {what}, so Bylaw appended `~2`, `~3` and so on to the ids, in file order.")
     if summary["contradicted"]:
         count = summary["contradicted"]
         told.append(
             f"At {count:,} {'call' if count == 1 else 'calls'}, the database contradicts what the agent had"
-            " looked up. Check that the database is from the start of these conversations."
+            " looked up. Check that the database shows the state before these conversations."
         )
     if summary["clock"] and summary["period"] is not None:
         told.append(

@@ -86,7 +86,7 @@ def sources(
         name = pack or "clinic"
         return Sources(tuple(logs), name, FreshAudit(name, world=world, document=document))
     if world is not None:
-        raise UsageError("--audit and --world cannot be combined", hint="give one of them")
+        raise UsageError("--audit and --world cannot be combined", hint="pass only one of them")
     kept = KeptAudit(audit)
     audited = kept.audited
     if audited is None:

@@ -70,7 +70,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
     found = sorted(held, key=lambda each: (each.gravity, each.kind == "rule"))
     print_about(store, console)
     if not found:
-        said = f"None of {len(every):,} findings matches." if every else "No findings."
+        said = f"None of the {len(every):,} findings match." if every else "No findings."
         console.print(said, markup=False)
         _tell_unsettled(unsettled, wanted, console)
         return

@@ -382,7 +382,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
 def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
     since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
     if end is not None and end > since:
-        hint = "give an earlier time, or --even-live"
+        hint = "pass an earlier time, or --even-live"
         raise UsageError("conversations from the last day may still be running", hint=hint)
     for name in conversations:
         if store.conversation(tenant, name)[-1].time > since:
@@ -405,7 +405,7 @@ def person() -> str:
         name = ""
     if not name or name in _NOBODY:
         what = f"the account `{name}` does not identify a person" if name else "this account has no name"
-        raise UsageError(f"{what}, and the log records who answered", hint="give your name: --by NAME")
+        raise UsageError(f"{what}, and the log records who answered", hint="pass your name: --by NAME")
     return name
 
 

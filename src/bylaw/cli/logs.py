@@ -212,14 +212,14 @@ def _is_pipe(path: Path) -> bool:
 def _copied(path: Path, folder: Path, number: int) -> Path:
     if str(path) in _STDIN:
         if sys.stdin is None or sys.stdin.isatty():
-            raise UsageError("nothing is piped into standard input", place=str(path), hint="give a file")
+            raise UsageError("nothing is piped into standard input", place=str(path), hint="pass a file")
         target = folder / "stdin"
         with target.open("wb") as out:
             shutil.copyfileobj(sys.stdin.buffer, out)
         return target
     mode = path.stat().st_mode
     if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-        raise UsageError("neither a file nor a pipe", place=str(path), hint="give a file")
+        raise UsageError("neither a file nor a pipe", place=str(path), hint="pass a file")
     name = path.name if not path.name.isdigit() else "pipe"
     target = folder / (name if not (folder / name).exists() else f"{name}-{number}")
     with path.open("rb") as source, target.open("wb") as out:

@@ -193,7 +193,7 @@ def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tupl
     if not header and not address:
         return None
     if not header or not address:
-        raise UsageError("--proxy-header and --proxy-address must be used together", hint="give both")
+        raise UsageError("--proxy-header and --proxy-address must be used together", hint="pass both")
     if not keys:
         raise UsageError("--proxy-header requires --keys", hint="add a line `TENANT - approve NAME` for each user")
     try:

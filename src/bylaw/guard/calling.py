@@ -208,7 +208,7 @@ class Calling:
             return self.fault(
                 node,
                 f"`{name}` takes {least if least == most else f'{least} to {most}'} arguments",
-                f"write `{name}({', '.join('xyz'[:most])})`" if most <= len("xyz") else "give at least one",
+                f"write `{name}({', '.join('xyz'[:most])})`" if most <= len("xyz") else "pass at least one",
             )
         if name in GATHERING and len(node.args) == 1:
             inside = node.args[0]
@@ -325,7 +325,7 @@ class Calling:
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
         if len(node.elts) != width:
-            self.fault(node, f"each iteration gives {width} values", f"give {width} names")
+            self.fault(node, f"each iteration yields {width} values", f"use {width} names")
         return [self.target(name) for name in node.elts]
 
     def target(self, node: ast.expr) -> str:

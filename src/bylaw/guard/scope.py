@@ -332,12 +332,12 @@ class Reading:
         parts: dict[str, ast.expr] = {}
         if len(node.args) > len(entity.key):
             self.fault(
-                node, f"`{entity.name}` has {len(entity.key)} key parts", f"give {', '.join(entity.key) or 'none'}"
+                node, f"`{entity.name}` has {len(entity.key)} key parts", f"pass {', '.join(entity.key) or 'none'}"
             )
         parts.update(zip(entity.key, node.args, strict=False))
         for keyword in node.keywords:
             if keyword.arg not in entity.key or keyword.arg in parts:
-                keys = f"give its key, {', '.join(entity.key) or 'none'}"
+                keys = f"pass its key, {', '.join(entity.key) or 'none'}"
                 search = f"to search, write any(... for x in facts.{entity.name}.seen({keyword.arg}=...))"
                 hint = f"{keys}; {search}" if keyword.arg in entity.fields else keys
                 return self.fault(node, f"`{keyword.arg}` is not a key of `{entity.name}`", hint)
@@ -345,7 +345,7 @@ class Reading:
         missing = [name for name in entity.key if name not in parts]
         if missing:
             return self.fault(
-                node, f"`{entity.name}` needs its key", f"give {', '.join(f'`{name}`' for name in missing)}"
+                node, f"`{entity.name}` needs its key", f"pass {', '.join(f'`{name}`' for name in missing)}"
             )
         values = [self.expression(parts[name]) for name in entity.key]
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))

@@ -437,14 +437,14 @@ def _unlike(schema: Any, value: Any, place: str) -> str:
 
 def _unlike_list(declared: dict[str, Any], value: list[Any], place: str, listed: set[str]) -> str:
     if listed and "array" not in listed:
-        return f"`{place}` is a list, but the tool takes {_named(listed)}"
+        return f"`{place}` is a list, but the tool requires {_named(listed)}"
     items = declared.get("items")
     return next((why for at, each in enumerate(value) if (why := _unlike(items, each, f"{place}[{at}]"))), "")
 
 
 def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, listed: set[str]) -> str:
     if listed and "object" not in listed:
-        return f"`{place}` is an object, but the tool takes {_named(listed)}"
+        return f"`{place}` is an object, but the tool requires {_named(listed)}"
     parts = declared.get("properties")
     if not isinstance(parts, dict):
         return ""
@@ -474,21 +474,21 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
         return ""
     if not declared & {"string", "integer", "number"}:
         is_so = isinstance(value, bool) and "boolean" in declared
-        return "" if is_so else f"not {' or '.join(sorted(declared))}, but the tool takes {_named(declared)}"
+        return "" if is_so else f"not {' or '.join(sorted(declared))}, but the tool requires {_named(declared)}"
     if isinstance(value, bool):
-        return "" if "boolean" in declared else f"true or false, but the tool takes {_named(declared)}"
+        return "" if "boolean" in declared else f"true or false, but the tool requires {_named(declared)}"
     if "string" in declared:
-        return "" if isinstance(value, str) or len(declared) > 1 else "a number, but the tool takes text"
+        return "" if isinstance(value, str) or len(declared) > 1 else "a number, but the tool requires text"
     if isinstance(value, int):
         return ""
     if isinstance(value, str) and declared == {"integer"} and not _WHOLE.fullmatch(value.strip()):
         # `1.000` is one to some tools and a thousand to others.
-        return "not a whole number in plain digits, but the tool takes one"
+        return "not a whole number in plain digits, but the tool requires one"
     number = _number(value)
     if number is None:
-        return "not a number, but the tool takes one"
+        return "not a number, but the tool requires one"
     is_whole = number == number.to_integral_value()
-    return "not a whole number, but the tool takes one" if declared == {"integer"} and not is_whole else ""
+    return "not a whole number, but the tool requires one" if declared == {"integer"} and not is_whole else ""
 
 
 def _number(value: Any) -> Decimal | None:

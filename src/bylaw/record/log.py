@@ -195,9 +195,9 @@ class Log(Reading):
         The stop applies to every process immediately. Calls that were already allowed are not undone.
         """
         if not by:
-            raise UsageError("a stop needs the name of the person who adds it", hint="give `by`")
+            raise UsageError("a stop needs the name of the person who adds it", hint="pass `by`")
         if not reason.strip():
-            raise UsageError("a stop needs a reason, which agents and reviewers will read", hint="give `reason`")
+            raise UsageError("a stop needs a reason, which agents and reviewers will read", hint="pass `reason`")
         if what not in get_args(Target) or answer not in ("ask", "deny"):
             raise UsageError(
                 f"`{what}` with `{answer}` is not a valid stop",
@@ -221,7 +221,7 @@ class Log(Reading):
 
     def lift(self, id: str, *, by: str, reason: str = "", tenant: str = DEFAULT_TENANT) -> Stopped:
         if not by:
-            raise UsageError("lifting a stop needs the name of the person who lifts it", hint="give `by`")
+            raise UsageError("lifting a stop needs the name of the person who lifts it", hint="pass `by`")
         found = {each.stop.id: each for each in self.every_stop(tenant)}.get(id)
         if found is None:
             raise UsageError(f"there is no stop `{id}`", hint="`bylaw stop list` lists them")
@@ -264,7 +264,7 @@ class Log(Reading):
 
     def _answer(self, tenant: str, change: Change) -> Approval:
         if not change.by:
-            raise UsageError("an approval needs the name of the person who answers", hint="give `by`")
+            raise UsageError("an approval needs the name of the person who answers", hint="pass `by`")
         for asked in self._approval(tenant, change.approval):
             with self.at_one_moment(), self._reading():
                 wrong = unsupported(self, tenant, self.approvals(tenant, id=asked.id))

@@ -251,7 +251,7 @@ class Inference:
             elif 0.0 < value < 1.0:
                 likely[bit] = value
             else:
-                raise CircuitError(f"the probability of `{name}` is `{value}`", hint="give a number from 0 to 1")
+                raise CircuitError(f"the probability of `{name}` is `{value}`", hint="pass a number from 0 to 1")
         return _Facts(known, true, likely)
 
     def _reduced(self, rule: Rule, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> Reduced:

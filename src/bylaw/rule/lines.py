@@ -181,7 +181,7 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
             for act, after in zip(acts, [*acts[1:], None], strict=True):
                 follows[act][after] += 1
     if not first:
-        raise FormulaError(f"no acts to learn from for rule `{rule.name}`", hint="give at least one episode")
+        raise FormulaError(f"no acts to learn from for rule `{rule.name}`", hint="pass at least one episode")
     return Chain(
         names,
         {act: count / first.total() for act, count in first.items()},

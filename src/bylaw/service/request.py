@@ -105,7 +105,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
         if bool(self.tool) == bool(self.calls):
-            raise BadRequest("give either `tool` and `arguments`, or `calls`")
+            raise BadRequest("pass either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` is the whole history; combine it only with `tool` and `arguments`")
