@@ -1,4 +1,4 @@
-"""Actions of a pack, and how each is recognised."""
+"""The actions of a pack, and how each is recognised."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -28,7 +28,7 @@ class TargetTerms(Struct, frozen=True):
 
 
 class ReadTerms(Struct, frozen=True):
-    """The argument that contains the action, and the conditions on its content."""
+    """The argument that contains the action, and what its content must meet."""
 
     argument: str
     kind: Kind
@@ -56,7 +56,7 @@ class ReadTerms(Struct, frozen=True):
     path: Pattern | None = None
     query: Pattern | None = None
     names_host: bool = False
-    """Whether `host` matches one host only."""
+    """Whether `host` matches only one host."""
 
 
 class Action(Struct, frozen=True):
@@ -83,7 +83,6 @@ class Action(Struct, frozen=True):
         return self.kind == "call" and not self.where
 
     def fits_call(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the call's plain arguments match `where`."""
         return all(
             isinstance(value := arguments.get(name), str | int | float) and pattern.occurs(str(value))
             for name, pattern in self.where.items()
@@ -91,7 +90,7 @@ class Action(Struct, frozen=True):
 
 
 class PageTerms(Struct, frozen=True):
-    """How pages enter a conversation."""
+    """How pages are reported in a conversation."""
 
     tools: tuple[str, ...]
     unchanged_by: tuple[str, ...]
@@ -101,7 +100,9 @@ class PageTerms(Struct, frozen=True):
     description: tuple[str, ...]
     content: tuple[ElementTerms, ...] = ()
     looks: tuple[Pattern, ...] = ()
-    """Whole addresses, each of one host, that only show something when a browser opens them."""
+    """Patterns for whole addresses of view-only pages: opening them in a browser changes nothing. Each pattern matches
+    only one host.
+    """
     fields: tuple[Pattern, ...] = ()
     """Whole names of fields on these pages. Typing into such a field changes nothing else."""
 
@@ -124,7 +125,6 @@ class PageTerms(Struct, frozen=True):
         return _is_one(tool, self.tools) and not _is_one(tool, self.unchanged_by)
 
     def shows(self, tool: str) -> bool:
-        """Whether a snapshot in the tool's result counts."""
         return self.changes_with(tool) and not _is_one(tool, self.not_shown_by)
 
 
@@ -139,6 +139,6 @@ class Actions(Struct, frozen=True):
     unread: Mapping[str, frozenset[str]]
     """The harmless arguments, by tool."""
     secrets: Mapping[str, frozenset[str]]
-    """The arguments in which a value that may be a secret leaves the call unresolved, by tool."""
+    """For each tool, the arguments in which a value that may be a secret leaves the call unresolved."""
     plain: Mapping[str, Tool]
     """The tools without the changes that their actions declare."""

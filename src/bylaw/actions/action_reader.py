@@ -46,9 +46,9 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("root", "inside", "ordinary"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
-"""For each value of `reads`: the kind of action and its conditions."""
+"""For each value of `reads`: the kind of action, and the conditions that it may have."""
 _NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
-"""For each reader: the package it needs and the extra that installs it."""
+"""For each reader: the package that it needs and the extra that installs it."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -98,7 +98,7 @@ def action_tools(
 
 
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
-    """Return the actions of a file whose tools were read."""
+    """Return the actions of a file whose tools have been read."""
     file, source, _ = read_record(source, ToolsFile)
     reader = _Reader(source, tools, tuple(map(str, file.ordinary)), file.runs)
     actions = [
@@ -120,13 +120,11 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
 
 
 def default_pages() -> PageTerms:
-    """Return how pages enter a conversation by default."""
+    """Return how pages are reported in a conversation by default."""
     return _Reader(Located("tools.yaml", {}, {}), {}).pages(None)
 
 
 class _Reader:
-    """Reads actions and collects every error."""
-
     def __init__(
         self, source: Located, tools: Mapping[str, Tool], ordinary: tuple[str, ...] = (), runs: Sequence[Scalar] = ()
     ) -> None:
@@ -189,7 +187,7 @@ class _Reader:
             yield take if taken.within is None else self._placed(take, taken.within, ("actions", name, "take", key))
 
     def _placed(self, take: Take, within: WrittenElement, at: tuple[str, ...]) -> Take:
-        """Return a parameter whose value a part of the page must show."""
+        """Return a parameter whose value must appear in a part of the page."""
         if take.source != "page" or take.field not in ("text", "heading", "field"):
             self._fault(f"`${take.source}.{take.field}` takes no `within`", *at, hint="use it with `$page.text`")
         return replace(take, within=self._named(within, (*at, "within")))
@@ -268,7 +266,7 @@ class _Reader:
         )  # fmt: skip
 
     def _must_take(self, argument: str, of: Sequence[str], *at: str) -> None:
-        """Check that every tool of the action has the argument or declares none."""
+        """Check that every tool of the action either has the argument or declares no arguments."""
         for tool in of:
             declared = self._tools.get(tool)
             if declared is not None and declared.parameters and argument not in declared.parameters:
@@ -324,7 +322,7 @@ class _Reader:
 
 
 def type_of(error: BylawError) -> type[BylawError]:
-    """Return the class of an error, to raise it again with its place."""
+    """Return the class of an error, so that it can be raised again with its place."""
     return type(error)
 
 

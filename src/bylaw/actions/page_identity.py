@@ -1,5 +1,5 @@
-"""Determines which calls on a page only look, and what a user's yes to any other call covers: one element with its
-frame and form, and the page as shown.
+"""Determines which calls on a page only look, and what the user's consent to any other call covers: one element with
+its frame and form, and the page as shown.
 """
 
 import json
@@ -24,9 +24,9 @@ from bylaw.reading.page import Element, Page
 from bylaw.trace.event import Call
 
 _PASSING = frozenset(("active", "cursor"))
-"""States of elements that change while a user only looks."""
+"""States of elements that change while a user only looks at the page."""
 _PASSING_PARTS = frozenset(("banner", "contentinfo", "navigation"))
-"""Parts of a page that rarely concern an element elsewhere."""
+"""Parts of a page that rarely affect elements elsewhere."""
 _DIGITS = 20
 """The length of a fingerprint: 80 bits."""
 _LONGEST_NAME = 1500
@@ -58,9 +58,9 @@ def _given(arguments: Mapping[str, Any]) -> set[str]:
 
 
 def listed_page(page: Page, element: Element, terms: PageTerms) -> str:
-    """Return the listed address to which a link leads; empty for any other element.
+    """Return the listed address to which a link leads, or an empty string for any other element.
 
-    Only opening the address is a look, so a page that misstates it gains nothing.
+    Only opening the address counts as a look, so a page that misstates it gains nothing.
     """
     if element.role != "link" or page.is_in_frame(element) or not (written := written_link(page, element)):
         return ""
@@ -91,8 +91,8 @@ def identity_of(page: Page, element: Element) -> dict[str, Any]:
 
 
 def _around(page: Page, element: Element) -> list[Any]:
-    """Return an element with all that the page shows, on which the user bases the decision. Headers, footers and
-    menus around other elements are left out, because a clock in them may change at any time.
+    """Return an element with everything that the page shows and that the user bases the decision on. Headers, footers
+    and menus around other elements are left out, because a clock in them may change at any time.
     """
     above = {element.at, *(each.at for each in page.ancestors(element))}
     named = [(each.role, each.name) for each in page.ancestors(element) if each.name]
@@ -112,7 +112,7 @@ def _around(page: Page, element: Element) -> list[Any]:
 
 
 def _shown(page: Page) -> list[Any]:
-    """Return all that a page shows, by element. Cached per page."""
+    """Return everything that a page shows, by element. Cached per page."""
     own: Any = page.__dict__
     if "kept_shown" not in own:
         own["kept_shown"] = [
@@ -125,8 +125,8 @@ def _shown(page: Page) -> list[Any]:
 def identity_of_call(state: PageState, call: Call) -> dict[str, Any]:
     """Return a card's description of the page for a call without an action on a known element.
 
-    While a dialog is open, the page is known only by the result that announced the dialog. Raises NotTaken if the page
-    is unknown.
+    While a dialog is open, the page is known only from the result that announced the dialog. Raises NotTaken if the
+    page is unknown.
     """
     if words := state.words:
         _, *found = words.split(_DIALOG)

@@ -17,11 +17,10 @@ from bylaw.trace.event import Call, Result
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
 """Roles of elements that Enter presses. In any other element, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
-"""Roles of elements that react when pressed."""
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 CONTROLS = _PRESSED | FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
-"""A part of a page from another document."""
+"""A part of a page that comes from another document."""
 FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
@@ -30,22 +29,22 @@ _QUIET_KEY = re.compile(
     r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
     r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
 )
-"""Keys that submit no form. Any other key may be Enter."""
+"""Matches keys that submit no form. Any other key may be Enter."""
 _OF_FOCUS = frozenset(("key", "keys", "text", "submit", "slowly", "delay"))
 """Arguments of a call that acts on the focused element."""
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
-"""The start of a snapshot in a result. The result may echo an argument with such a text."""
+"""How a snapshot starts in a result. The result may echo an argument that contains such text."""
 
 
 class PageState:
-    """The known state of the browser's page. `unknown` says why nothing is known."""
+    """What is known about the browser's page. `unknown` says why nothing is known."""
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
         self.shown_to = ""
         self._unknown = "no page has been shown yet"
         self._result: Result | None = None
-        """The result with the last snapshot; None if the page is unknown."""
+        """The result with the last snapshot, or None if the page is unknown."""
         self._words = ""
         """The text of the last result of a call that may have changed the page."""
         self._last = -1
@@ -53,7 +52,7 @@ class PageState:
         self._shown = -1
         """The step of the call that showed the page."""
         self._under_way: dict[int, int] = {}
-        """The steps of page-changing calls without a result, with their turns."""
+        """The steps of page-changing calls without a result, each with its turn."""
         self._beside: set[int] = set()
         """The steps of snapshots that were requested while a page-changing call had no result.
 
@@ -61,7 +60,6 @@ class PageState:
         """
 
     def call(self, step: int, call: Call) -> None:
-        """Record a call or a refused one."""
         if call.refused or not self.terms.changes_with(call.tool):
             return
         if call.tool == self.terms.snapshot:
@@ -73,7 +71,6 @@ class PageState:
         self._unknown = f"`{call.tool}` may have changed the page, and no page has been shown since"
 
     def result(self, result: Result, call: Call) -> None:
-        """Record a tool's result."""
         step = -1 if result.call is None else result.call
         is_snapshot = call.tool == self.terms.snapshot
         if not is_snapshot and step < self._shown and not call.refused:
@@ -81,7 +78,7 @@ class PageState:
             self._unknown = f"`{call.tool}` may have changed the page, because it ended after the page was shown"
         elif result.refused and self._result is None:
             self._unknown = f"the page may have changed before `{call.tool}`, which did not run"
-        # Once an agent's next turn has begun, it no longer waits for calls of the last turn.
+        # Once the agent's next turn has begun, it no longer waits for calls of the previous turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if step == self._last and result.captured:
             self._words = result.text
@@ -94,11 +91,10 @@ class PageState:
 
     @property
     def page(self) -> Page | None:
-        """The page if known, read on demand."""
+        """The page if it is known, read on demand."""
         return page if isinstance(page := self._read(), Page) else None
 
     def _read(self) -> Page | str:
-        """Return the page, or why it is unknown."""
         if self._result is None:
             return self._unknown
         page = page_in(text_of(self._result.value()))
@@ -108,11 +104,11 @@ class PageState:
 
     @property
     def words(self) -> str:
-        """The browser's message about an unknown page, such as an open dialog; empty if the page is known."""
+        """The browser's message about an unknown page, such as an open dialog. Empty if the page is known."""
         return self._words if self._result is None else ""
 
     def page_for(self, call: Call) -> Page:
-        """Return the page that a call's agent has seen. Raises NotTaken if the page may have changed."""
+        """Return the page that the agent of a call has seen. Raises NotTaken if the page may have changed."""
         page = self._read()
         if isinstance(page, str):
             raise NotTaken(page)
@@ -122,7 +118,7 @@ class PageState:
 
 
 def has_mark(value: Any) -> bool:
-    """Whether arguments contain the start of a snapshot, which the result may echo."""
+    """Whether arguments contain text that starts a snapshot. The result may echo it."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
     if isinstance(value, Mapping):
@@ -135,15 +131,16 @@ class Targeted(NamedTuple):
 
     element: Element
     chain: tuple[Element, ...]
-    """The elements that an action may name for this one."""
+    """The elements by which an action may name this one."""
     item: Mapping[str, Any] = {}
-    """The record in a list of arguments that names the element, such as a form field; otherwise empty."""
+    """If a list of arguments names the element: the record that does so, such as a form field. Otherwise empty."""
     act: int = 0
     """The number of the operation within the call. One operation may affect several elements."""
 
 
 def named_elements(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
-    """Return the elements that a call names, each with its record in a list of arguments, or else the focused one.
+    """Return the elements that a call names, each with its record in a list of arguments. If it names none, return the
+    focused one.
 
     Raises NotTaken if an element is unknown.
     """
@@ -164,7 +161,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
     """
     named, arguments = named_elements(page, call, terms), call.arguments
     if _submits(arguments) and any(element.role not in _KEYED for element, _ in named):
-        # The button that a browser then presses depends on scripts and on attributes that no snapshot shows.
+        # Which button a browser then presses depends on scripts and on attributes that no snapshot shows.
         if arguments.get("text") or any(item for _, item in named):
             raise NotAtOnce(
                 "it types and submits a form in one step. Type first, look at the page, then press the button"
@@ -190,7 +187,6 @@ def _submits(arguments: Mapping[str, Any]) -> bool:
 
 
 def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
-    """Return the elements in a call's arguments, each with its record."""
     found: list[tuple[Element, Mapping[str, Any]]] = []
     for item in (call.arguments, *_items(call.arguments)):
         if any(item.get(name) is not None for name in _ELSEWHERE if name not in terms.target):
@@ -205,7 +201,7 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
 
 
 def is_quiet(key: Any) -> bool:
-    """Whether a key submits no form. An unknown key may submit a form."""
+    """Whether a key submits no form. An unknown key may submit one."""
     return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
 
 
@@ -255,7 +251,7 @@ def fits_page(page: Page, url: Pattern | None) -> bool:
 
 
 def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
-    """Return the positions of elements in parts of a page that may have any author."""
+    """Return the positions of elements in parts of a page that anyone may have written."""
     found: set[int] = set()
     roles = {role for terms in content for role in terms.roles}
     is_by_role = all(terms.roles for terms in content)
@@ -375,7 +371,7 @@ def label_of(page: Page, element: Element) -> str:
 
 
 def _shown(page: Page, element: Element) -> str:
-    """Return the text in an element. Raises NotTaken if the text includes user input of a field."""
+    """Return the text in an element. Raises NotTaken if it includes what the user typed into a field."""
     if _has_field(page, element):
         raise NotTaken("what is typed into a field is not what the page shows")
     return page.text_of(element)
@@ -401,7 +397,6 @@ def _cell(page: Page, row: Element, column: str) -> Element | None:
 
 
 def _trusted(take: Take, page: Page, terms: PageTerms) -> list[Element]:
-    """Return the elements that may show a parameter's value."""
     written = content_of(page, (*terms.content, FRAME))
     places = content_of(page, (take.within,)) if take.within is not None else None
     return [each for each in page.elements if each.at not in written and (places is None or each.at in places)]
@@ -416,7 +411,6 @@ def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
 
 
 def _field(take: Take, page: Page, terms: PageTerms) -> str:
-    """Return the value of the only form field with a name."""
     fields = [each for each in page.elements if each.role in FIELDS and " ".join(each.name.split()) == take.column]
     if len(fields) != 1 or fields[0] not in _trusted(take, page, terms):
         raise NotTaken(f"the page has no unique field `{take.column}`")
@@ -424,7 +418,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
 
 
 def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
-    """Return the values of the fields and ticked boxes among some elements of a page, with names."""
+    """Return the values of the fields and ticked boxes among some elements of a page, with their names."""
     found: list[str] = []
     for element in elements:
         if element.role in _TICKED:
@@ -439,14 +433,13 @@ def filled_in(page: Page, elements: Sequence[Element]) -> list[str]:
 
 
 def _held(page: Page, field: Element) -> str:
-    """Return the options chosen in a field, or else the text typed into it."""
     inside = page.descendants(field)
     chosen = [page.label(each) for each in inside if each.state("selected") is not None]
     return ", ".join(chosen) or field.text or " ".join(each.text for each in inside if each.role == "text")
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...], within: ElementTerms | None = None) -> Sequence[str]:
-    """Return the lines of a page in texts that patterns can search whole. Cached per page."""
+    """Return the lines of a page as texts that patterns can search completely. Cached per page."""
     own: Any = page.__dict__
     kept: dict[Any, Sequence[str]] = own.setdefault("kept_texts", {})
     if (content, within) not in kept:
@@ -467,7 +460,7 @@ def _in_texts(lines: Iterator[str]) -> Sequence[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return the only text of a result, which may also have pictures; empty if there is not exactly one."""
+    """Return the only text of a result, which may also contain pictures. Empty if there is not exactly one text."""
     parts: Any = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
     if isinstance(parts, list):
         listed = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", parts) if isinstance(each, Mapping)]
@@ -478,7 +471,6 @@ def text_of(value: Any) -> str:
 
 @lru_cache(maxsize=8)
 def page_in(text: str) -> Page | Unreadable:
-    """Return the page in a snapshot. Cached."""
     try:
         return read_page(text)
     except Unreadable as error:
@@ -499,7 +491,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms |
     """Yield the texts of a page, or of its parts `within`: the name and text of each element, and neighbouring texts
     within one element.
 
-    Parts of other documents, parts that may have any author, and typed text are left out.
+    Parts of other documents, parts that anyone may have written, and typed text are left out.
     """
     typed = {above.at for each in page.elements if each.role in FIELDS for above in page.ancestors(each)}
     places = content_of(page, (within,)) if within is not None else None
@@ -524,7 +516,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms], within: ElementTerms |
 
 
 def shows_value(text: str, value: str, terms: PageTerms, arguments: Mapping[str, Any]) -> bool:
-    """Whether a snapshot shows a value, but not in parts that may have any author."""
+    """Whether a snapshot shows a value outside the parts that anyone may have written."""
     page = page_in(text)
     if isinstance(page, Unreadable) or has_mark(arguments):
         return False

@@ -1,7 +1,7 @@
 """Resolves each call of a generic tool to the actions that it performs.
 
-Both live and in an audit, a call is resolved before it is judged. An action's parameters come only from evidence: the
-call's own arguments, read by a suitable reader, or the page shown last.
+Both live and in an audit, a call is resolved before it is judged. The parameters of an action come only from evidence:
+the call's own arguments, read by a suitable reader, or the page shown last.
 """
 
 import re
@@ -28,7 +28,7 @@ _CUT = re.compile(
     r"[\u2026\ufffd]|[\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0]{2}|(?:(?<![/.])\.{3,}|\[[^\[\]]*[A-Za-z]{5}[^\[\]]*\]"
     r"|<[^<>]*[A-Za-z]{4}[^<>]*>)\s*$"
 )
-"""A log has shortened or masked the text: a mark at the end, or masking characters. `./...` is not a mark."""
+"""Matches text that a log has shortened or masked: a mark at the end, or masking characters. `./...` is not a mark."""
 MOST = 50
 """The maximum number of actions in a call."""
 LONGEST = 200
@@ -36,22 +36,22 @@ LONGEST = 200
 
 
 class Performed(Struct, frozen=True):
-    """The actions of one call."""
-
     calls: tuple[Call, ...]
     """The performed actions as calls, in order."""
     unresolved: str = ""
-    """Why the actions are unknown; empty if known."""
+    """Why the actions are unknown. Empty if they are known."""
     otherwise: Otherwise = "ask"
     """The answer to a call with unknown actions."""
     shown: Call | None = None
     """The unresolved call as a reviewer sees it, without the agent's description of an element."""
     look_up: str = ""
-    """The tool to call first, if a look at the page would help."""
+    """The tool to call first, if looking at the page would help."""
     instead: Call | None = None
     """The call to make instead: it opens the page to which a link leads."""
     is_evidence: bool = False
-    """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
+    """Whether the result comes only from the source that the call's one action names, and contains nothing from the
+    agent.
+    """
     untold: tuple[Mapping[str, Any], ...] = ()
     """For each action, the values of the call that are not parameters of the action. Calls with different values are
     different calls.
@@ -72,11 +72,10 @@ class Part(Struct, frozen=True):
     argument: str
     value: Any
     words: str
-    """The description of the part, for a message."""
     item: Mapping[str, Any] = {}
-    """The record in a list of arguments; otherwise empty."""
+    """The record in a list of arguments. Otherwise empty."""
     is_moved: bool = False
-    """Whether a command may run in another folder than the first."""
+    """Whether a command may run in a folder other than the first."""
     target: Any = None
     """What the call does to the element."""
 
@@ -99,12 +98,10 @@ class Performing:
             self._state = PageState(actions.pages)
 
     def read_ahead(self) -> None:
-        """Read the last page ahead of time."""
         if self._state is not None:
             _ = self._state.page
 
     def observe(self, step: int, event: Event) -> None:
-        """Process the next event."""
         if type(event) is Call and event.tool in self._shells and not event.refused and _may_move(event):
             self._moved.add(event.tool)
         state = self._state
@@ -120,7 +117,7 @@ class Performing:
                 state.result(event, call)
 
     def of(self, call: Call) -> Performed | None:
-        """Return the actions that a call will perform; None if its tool has no actions."""
+        """Return the actions that a call will perform, or None if its tool has no actions."""
         return self._performed(call, self._state)
 
     def on_snapshot(self, call: Call, snapshot: str) -> Performed | None:
@@ -149,7 +146,7 @@ class Performing:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, state, why, otherwise)
         except Exception as error:
-            # A reader that failed has not read the call, so the call's text may mean anything.
+            # If a reader failed, it has not read the call, so the call's text may mean anything.
             return self._unresolved(call, state, f"it cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
         return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
@@ -185,7 +182,6 @@ def _goes_on(action: Action) -> bool:
 
 
 def _may_move(call: Call) -> bool:
-    """Whether a continuing shell may be in another folder after a call."""
     texts = [each for each in call.arguments.values() if isinstance(each, str)]
     try:
         return bool(call.fault) or any(each.program in _MOVING for text in texts for each in _commands(text))
@@ -223,14 +219,13 @@ class _Resolving:
         self._tool = all.plain.get(call.tool)
         self._with_secrets = all.secrets.get(call.tool, frozenset[str]())
         self._is_moved = is_moved
-        """Whether the shell may have left its first folder."""
         self._page: Any = None
         self.is_evidence = True
         """Whether no part of the call lets the agent choose the content of the result."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
-        """Return the performed actions as calls, with what each leaves out. Raises NotTaken or Unreadable if
-        unknown.
+        """Return the performed actions as calls, each with the values that it leaves out. Raises NotTaken or Unreadable
+        if they are unknown.
         """
         self._check_secrets()
         arguments = self._call.arguments
@@ -278,7 +273,7 @@ class _Resolving:
         return known
 
     def _check_secrets(self) -> None:
-        """Check that no argument under `secrets` has a value that may be a password, key or token."""
+        """Check that no argument listed under `secrets` has a value that may be a password, key or token."""
         from bylaw.reading.secret import secrets_in, secrets_in_command
 
         shells = {each.reads.argument for each in self._actions if each.reads is not None and each.kind == "shell"}
@@ -311,7 +306,9 @@ class _Resolving:
             raise _OpenInstead(call)
 
     def _fitting(self, part: Part) -> list[Action]:
-        """Return the actions that a part of the call performs; fallback actions only if no other action fits."""
+        """Return the actions that a part of the call performs. Fallback actions are returned only if no other action
+        fits.
+        """
         for is_fallback in (False, True):
             of_part = (each for each in self._actions if each.kind == part.kind and each.is_fallback is is_fallback)
             if fitting := [each for each in of_part if self._fits(each, part)]:
@@ -336,7 +333,6 @@ class _Resolving:
                 raise NotTaken(f"the pack does not say what the argument `{name}` means")
 
     def _parts(self) -> Iterator[Part]:
-        """Yield the parts of the call from every reader that its tool's actions name."""
         read: set[tuple[str, str, str | None]] = set()
         for action in self._actions:
             if action.on is not None and ("page", "", None) not in read:
@@ -465,7 +461,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
-    """Yield a reader's findings in a text. The reader is loaded on demand."""
+    """Yield what a reader finds in a text. The reader is loaded on demand."""
     match terms.kind:
         case "sql":
             from bylaw.reading.sql import read_sql
@@ -507,7 +503,7 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a command may match. Words that are unknown before the run may be anything."""
+    """Whether a command may match. Words that are unknown before the command runs may be anything."""
     command = part.value
     if command.writes and action.effect != "write":
         return False
@@ -535,12 +531,11 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _is_listed(terms: ReadTerms, part: Part) -> bool:
-    """Whether the command is one of the pack's `runs`."""
     return any(line.fits(part.value, may_be_elsewhere=part.is_moved) for line in terms.run_lines)
 
 
 def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:
-    """Whether the files whose contents the command shows or copies are as the action says."""
+    """Whether the files whose contents the command shows or copies are as the action requires."""
     from bylaw.reading.shell_contents import shown_files
 
     shown = shown_files(command)
@@ -549,9 +544,9 @@ def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:
 
 
 def _is_ordinary(path: str, terms: ReadTerms) -> bool:
-    """Whether a file, or all files of a pattern, have an ordinary name."""
+    """Whether a file, or every file that a pattern matches, has an ordinary name."""
     name = path.rpartition("/")[2]
-    # Such a pattern may also stand for other names: `i[.example.d]_rsa`.
+    # Such a pattern may also match other names: `i[.example.d]_rsa`.
     if not frozenset("[]{}?").isdisjoint(name):
         return False
     return any(fnmatchcase(name, each) for each in terms.ordinary_names)
@@ -577,8 +572,8 @@ def _is_inside(root: str, part: Part) -> bool:
 
 
 def paths_of(part: Part) -> list[str]:
-    """Return the words of a command that may name files, from its folder. Raises NotTaken if a word is unknown before
-    the run.
+    """Return the words of a command that may name files, relative to its folder. Raises NotTaken if a word is unknown
+    before the command runs.
     """
     command = part.value
     if command.paths is None:

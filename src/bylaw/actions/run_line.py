@@ -1,6 +1,6 @@
-"""A line under `runs` of tools.yaml: a command that the owner lets agents run without a question.
+"""A line under `runs` of tools.yaml: a command that the owner lets agents run without asking.
 
-`pytest [-q -x] *paths*` is `pytest`, then any of the words in brackets and any paths of the project, in any order.
+`pytest [-q -x] *paths*` means `pytest`, then any of the words in brackets and any paths of the project, in any order.
 """
 
 import re
@@ -21,10 +21,9 @@ class RunLine(Struct, frozen=True):
     options: frozenset[str] = frozenset()
     """The words that may follow."""
     takes_paths: bool = False
-    """Whether paths may follow."""
 
     def fits(self, command: "Command", *, may_be_elsewhere: bool) -> bool:
-        """Whether a command is one of this line. Paths among the first words are those of the first folder."""
+        """Whether a command matches this line. Paths among the first words are relative to the first folder."""
         if command.is_privileged or (not command.is_of_system and command.written != self.words[0]):
             return False
         if any("/" in word for word in self.words) and (may_be_elsewhere or command.directories != frozenset({""})):
@@ -39,7 +38,7 @@ class RunLine(Struct, frozen=True):
 
 
 def read_run_line(text: str) -> RunLine | None:
-    """Return the line; None if it is written in another form."""
+    """Return the parsed line, or None if it has another form."""
     found = _LINE.fullmatch(" ".join(text.split()))
     if found is None:
         return None

@@ -23,7 +23,6 @@ from bylaw.errors import BylawError
 from bylaw.policy.pattern import Pattern, compile_pattern
 
 Kind = Literal["call", "page", "sql", "shell", "path", "url"]
-"""How an action is recognised."""
 TakenType = Literal["text", "number", "money", "list", "boolean"]
 
 FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
@@ -51,13 +50,13 @@ _TWO_WAYS = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 
 
 class ActionError(BylawError):
-    """An action of tools.yaml is invalid."""
+    """An action in tools.yaml is invalid."""
 
     code = "BY412"
 
 
 class NotTaken(Exception):
-    """The evidence does not show the value. The message gives the reason, to follow `because`."""
+    """The evidence does not show the value. The message gives the reason and is worded to follow "because"."""
 
 
 class Ambiguous(NotTaken):
@@ -76,7 +75,6 @@ class ElementTerms(Struct, frozen=True):
     named: Pattern | None = None
 
     def fits(self, element: Any) -> bool:
-        """Whether an element of a page matches."""
         if self.roles and element.role not in self.roles:
             return False
         name = " ".join(element.name.split())
@@ -92,7 +90,7 @@ class Take(Struct, frozen=True):
     pattern: Pattern | None = None
     """For `$page.text` and similar: the first group is the value, or the whole match."""
     column: str | int = ""
-    """For `$row.cell`: a heading, or a number from 1. For `$page.field`: the field's name."""
+    """For `$row.cell`: a heading, or a number counted from 1. For `$page.field`: the field's name."""
     type: TakenType = "text"
     optional: bool = False
     within: ElementTerms | None = None
@@ -110,7 +108,7 @@ class Take(Struct, frozen=True):
             return value
         if self.type == "number":
             return _number(self.name, value)
-        # Browsers join white space on pages. In a call's arguments it may matter.
+        # Browsers join white space on pages. In a call's arguments, it may matter.
         return " ".join(value.split()) if isinstance(value, str) and self.source in _OF_PAGES else value
 
 
@@ -137,7 +135,7 @@ def names_element(argument: str) -> bool:
 def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
-    """Compile a parameter from tools.yaml. `kinds` are the action's kinds, and `arguments` those of its tools.
+    """Compile a parameter from tools.yaml. `kinds` contains the action's kinds, and `arguments` those of its tools.
 
     Raises `ActionError`, or `PatternError` for an invalid pattern.
     """

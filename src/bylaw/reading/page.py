@@ -1,4 +1,4 @@
-"""Reads a page from Playwright's accessibility snapshot, bare or in the Markdown of Playwright's MCP server.
+"""Reads a page from Playwright's accessibility snapshot, either bare or in the Markdown of Playwright's MCP server.
 
 The grammar is exactly Playwright's: one element per line, with its name as a JSON string and its states in brackets. A
 name or a text can therefore never look like another element. Any other text is `Unreadable`, with its line.
@@ -22,7 +22,7 @@ _LINE = re.compile(
     r'(?: ("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|/.*/))?'
     rf"{_STATES}(?: \[ref=(\w+)\])?{_STATES}(?:(:)(?: (.+))?)?"
 )
-"""One element: indent, change mark, role, name, states, reference, states, and the text after the colon."""
+"""Matches one element: indent, change mark, role, name, states, reference, states, and the text after the colon."""
 _QUOTED_LINE = re.compile(r"( *)- '((?:[^']|'')*)'(?:(:)(?: (.+))?)?")
 _PROPERTY = re.compile(r"( *)- /([a-z-]+): (.+)")
 _UNCHANGED = re.compile(r"( *)- ref=(\w+) \[unchanged\]")
@@ -34,7 +34,7 @@ _BEFORE = re.compile(
     r"|### (?:Ran Playwright code|Open tabs|Page|Page state|Snapshot)|- Ran Playwright code:?|- Page Snapshot:?"
     r"|- Page (?:URL|Title):.*|- Console: [0-9, a-z]*|- [0-9]+: .*"
 )
-"""Lines that may come before a snapshot. Text under other headings may come from the page."""
+"""Matches lines that may come before a snapshot. Text under other headings may come from the page."""
 _URL = "- Page URL: "
 _TITLE = "- Page Title: "
 
@@ -45,38 +45,38 @@ class Element(Struct, frozen=True, gc=False):
     at: int
     """The index in `Page.elements`, in document order."""
     line: int
-    """The line in the text, from 1."""
+    """The line in the text, counted from 1."""
     parent: int
-    """The index of the parent; -1 at the top."""
+    """The index of the parent, or -1 at the top."""
     depth: int
     role: str
     name: str = ""
     """The accessible name. Playwright omits names of more than 900 characters, and names that the content repeats."""
     ref: str = ""
-    """The element's reference for tools; empty if tools cannot use the element."""
+    """The element's reference for tools. Empty if tools cannot use the element."""
     states: tuple[tuple[str, str], ...] = ()
-    """States such as `checked`, `disabled`, `level` and `cursor`, with values. A bare state has an empty value."""
+    """States such as `checked`, `disabled`, `level` and `cursor`, with their values. A bare state has an empty
+    value.
+    """
     text: str = ""
     """The element's text. For a text box, this is the user's input."""
 
     def state(self, name: str) -> str | None:
-        """Return a state's value: empty if it has none, None if the element is not in the state."""
+        """Return the value of a state: empty if the state has no value, None if the element is not in the state."""
         return next((value for each, value in self.states if each == name), None)
 
     @property
     def level(self) -> int:
-        """The level of a heading; 0 for other elements."""
+        """The level of a heading, or 0 for other elements."""
         return int(value) if (value := self.state("level") or "").isascii() and value.isdigit() else 0
 
 
 class Page(Struct, frozen=True, dict=True):
-    """A page with its elements in document order."""
-
     elements: tuple[Element, ...]
     url: str = ""
     title: str = ""
     is_complete: bool = True
-    """False for a truncated snapshot, and for a snapshot that contains only changes."""
+    """False for a truncated snapshot, and for one that contains only changes."""
     properties: dict[int, dict[str, str]] = {}
     """The `url` or `placeholder` of an element, by index."""
 
@@ -94,12 +94,11 @@ class Page(Struct, frozen=True, dict=True):
         return ends
 
     def by_ref(self, ref: str) -> Element | None:
-        """Return the element with a reference."""
         return self._by_ref.get(ref)
 
     @cached_property
     def focused(self) -> Element | None:
-        """The element that receives keys; None if unknown. Without a focus, the whole page."""
+        """The element that receives keys, or None if unknown. If nothing has the focus, it is the whole page."""
         active = [element for element in self.elements if element.state("active") is not None]
         if not active:
             return None
@@ -111,13 +110,11 @@ class Page(Struct, frozen=True, dict=True):
         return self.elements[element.parent] if element.parent >= 0 else None
 
     def ancestors(self, element: Element) -> Iterator[Element]:
-        """Yield the parent, its parent and so on."""
         while element.parent >= 0:
             element = self.elements[element.parent]
             yield element
 
     def descendants(self, element: Element) -> tuple[Element, ...]:
-        """Return everything inside the element, in document order."""
         return self.elements[element.at + 1 : self._ends[element.at]]
 
     def children(self, element: Element) -> Iterator[Element]:
@@ -127,7 +124,7 @@ class Page(Struct, frozen=True, dict=True):
             at = self._ends[at]
 
     def text_of(self, element: Element) -> str:
-        """Return the visible text, with pieces joined by a space; the name if there is no text."""
+        """Return the visible text, with its pieces joined by a space. If there is no text, return the name."""
         if element.text:
             return element.text
         inside = self.descendants(element)
@@ -139,21 +136,21 @@ class Page(Struct, frozen=True, dict=True):
         )
 
     def find(self, role: str, name: str | None = None, *, inside: Element | None = None) -> Iterator[Element]:
-        """Yield the elements with a role and, if given, exactly this name."""
+        """Yield the elements with a role and, if `name` is given, with exactly this name."""
         for element in self.elements if inside is None else self.descendants(inside):
             if element.role == role and (name is None or element.name == name):
                 yield element
 
     def is_in_frame(self, element: Element) -> bool:
-        """Whether the element is in a frame, and so part of another document."""
+        """Whether the element is in a frame, and so belongs to another document."""
         return any(above.role == "iframe" for above in self.ancestors(element))
 
     def label(self, element: Element) -> str:
-        """Return the element's name, or its text if Playwright omitted a repeating name."""
+        """Return the element's name, or its text if Playwright omitted the name because it would repeat the text."""
         return element.name or self.text_of(element)
 
     def rows(self, table: Element) -> Iterator[Element]:
-        """Yield the rows of a table or grid, without rows of nested tables."""
+        """Yield the rows of a table or grid, without the rows of nested tables."""
         at, end = table.at + 1, self._ends[table.at]
         while at < end:
             here = self.elements[at]
@@ -165,13 +162,13 @@ class Page(Struct, frozen=True, dict=True):
         return tuple(child for child in self.children(row) if child.role in _CELLS)
 
     def columns(self, table: Element) -> tuple[str, ...]:
-        """Return the column headers from a table's first row; none if that row has other cells too."""
+        """Return the column headers from a table's first row. Empty if that row also contains other cells."""
         first = next(self.rows(table), None)
         cells = self.cells(first) if first is not None else ()
         return tuple(self.text_of(cell) for cell in cells) if all(c.role == "columnheader" for c in cells) else ()
 
     def cell(self, row: Element, column: str) -> Element | None:
-        """Return a row's cell under a header; None if headers repeat, or if cells and headers do not match."""
+        """Return a row's cell under a header. None if headers repeat, or if the cells do not match the headers."""
         table = next((above for above in self.ancestors(row) if above.role in ("table", "grid", "treegrid")), None)
         columns = self.columns(table) if table is not None else ()
         cells = self.cells(row)
@@ -232,7 +229,6 @@ class _Snapshot:
         self.properties: dict[int, dict[str, str]] = {}
         self.refs: set[str] = set()
         self.parents = [-1]
-        """The parent's index for each depth."""
         self.step = 0
 
     def page(self, url: str, title: str, *, is_complete: bool = True) -> Page:
@@ -288,7 +284,6 @@ class _Snapshot:
             self.parents.append(at)
 
     def _place(self, number: int, indent: int) -> tuple[int, int]:
-        """Return a line's depth and its parent's index."""
         depth = 0
         if indent:
             step = self.step = self.step or indent
@@ -329,7 +324,7 @@ def _value(written: str, number: int) -> str:
 
 @lru_cache(4096)
 def _states(written: str) -> tuple[tuple[str, str], ...] | None:
-    """Return the states in brackets; None if one is repeated."""
+    """Return the states in brackets, or None if one is repeated."""
     parts = [part.partition("=") for part in written[2:-1].split("] [")]
     names = [name for name, _, _ in parts]
     if "ref" in names or len(set(names)) < len(names):

@@ -15,12 +15,12 @@ MAX_CHARACTERS = 4096
 
 
 class Place(Struct, frozen=True):
-    """The destination of a path."""
+    """Where a path leads."""
 
     path: str
     """The whole path with `/`, without `.` and `..`."""
     inside: str | None
-    """The path below the root, `.` for the root itself; None if it is or may be outside."""
+    """The path below the root, or `.` for the root itself. None if it is or may be outside."""
 
     @property
     def is_inside(self) -> bool:
@@ -60,8 +60,9 @@ def resolve_path(
 ) -> Place:
     """Resolve `text` relative to `cwd`, which is relative to `root` unless absolute.
 
-    With `follow_links`, the folder must exist on this machine, and links are followed. Without it, paths are compared
-    as text. The default style is that of `root`. Raises `Unreadable` for a text that does not certainly name one path.
+    With `follow_links`, the folder must exist on this machine, and links are followed. Otherwise, paths are compared as
+    text. The default style is that of `root`. Raises `Unreadable` for text that does not certainly name exactly one
+    path.
     """
     style = style or _style_of(root)
     base = _steps(_plain(root, style), style, None)
@@ -86,7 +87,7 @@ def _style_of(root: str) -> Literal["posix", "windows"]:
 
 
 def _of_url(text: str, style: str) -> str:
-    """Return the path of a file URL; other texts unchanged."""
+    """Return the path of a file URL. Any other text is unchanged."""
     if not _FILE_URL.match(text):
         return text
     rest = text[5:].replace("\\", "/") if style == "windows" else text[5:]
@@ -132,7 +133,7 @@ def _plain(text: str, style: str) -> str:
 
 
 def _steps(text: str, style: str, base: list[str] | None) -> list[str]:
-    """Return the names from the top, starting with the top itself: `/`, a drive or a share."""
+    """Return the names in a path from the top, starting with the top itself: `/`, a drive or a share."""
     if style == "posix":
         parts = ["/"] if text.startswith("/") else list(base or ())
         names = text.split("/")

@@ -1,9 +1,8 @@
-"""Finds the programs that a shell command runs, with words and files. `tree-sitter-bash` (extra `read-shell`) parses
-it.
+"""Finds the programs that a shell command runs, with their words and files. `tree-sitter-bash` (extra `read-shell`)
+parses it.
 
-The text is read as bash and POSIX shells read it. The syntax tree counts only if it covers the text without gaps.
-Text is `Unreadable` if it can change the meaning of words: functions, aliases, `eval`, `source`, and programs in
-variables.
+The text is read as bash and POSIX shells read it. The syntax tree counts only if it covers the text without gaps. Text
+is `Unreadable` if it can change the meaning of words: functions, aliases, `eval`, `source`, and programs in variables.
 """
 
 import importlib
@@ -41,7 +40,7 @@ _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
 """Parts of statements that are words."""
 _SETS_VARIABLE = re.compile(r"(?:(?:^|[\s;|&()])\{\w+|\])\}$")
-"""The text before the sign of a redirection such as `{PATH}<x`."""
+"""Matches the text before the sign of a redirection such as `{PATH}<x`."""
 _RESERVED = frozenset({"{", "}", "!"})
 _ENDS = frozenset([b"", *(bytes([each]) for each in b" \t\n;&|()")])
 """Bytes that end a word, and the end of the text."""
@@ -52,7 +51,7 @@ _EXPANSIONS = frozenset(
 )
 _QUOTED = frozenset(["string", "raw_string", "ansi_c_string"])
 _SPLITS = re.compile(r"[<>|&;()]")
-"""Signs that end a command for POSIX shells, which take `[[` for a program, and redirect the output of `[`."""
+"""Matches signs that end a command in POSIX shells, which take `[[` for a program and redirect the output of `[`."""
 
 
 def read_shell(text: str) -> tuple[Command, ...]:
@@ -73,8 +72,6 @@ def _parser() -> Any:
 
 
 class _Reader:
-    """Reads the commands of one text."""
-
     def __init__(self, text: str, *, nested: int) -> None:
         if len(text) > MAX_CHARACTERS:
             raise Unreadable(f"the command has more than {MAX_CHARACTERS:,} characters")
@@ -90,7 +87,6 @@ class _Reader:
         """The folders in which the next command may run if an earlier part of the statement failed."""
         self.line = 1
         self.inside = 0
-        """The number of substitutions around the current command."""
 
     def commands(self) -> list[Command]:
         tree = _parser().parse(self.source)
@@ -110,8 +106,6 @@ class _Reader:
 
     def _fault(self, reason: str, node: Any) -> Unreadable:
         return Unreadable(reason, line=node.start_point[0] + 1)
-
-    # Statements
 
     def _statement(self, node: Any, depth: int, *, has_input: bool) -> None:
         if depth > MAX_DEPTH:
@@ -189,7 +183,9 @@ class _Reader:
         return before in _ENDS and self.source[node.end_byte : node.end_byte + 1] in _ENDS
 
     def _check_gaps(self, node: Any) -> None:
-        """Check that only white space, or a lone hyphen dropped by the grammar, is between the parts of a statement."""
+        """Check that nothing is between the parts of a statement except white space, or a lone hyphen that the grammar
+        drops.
+        """
         at = node.start_byte
         for child in node.children:
             gap = self._gap(at, child.start_byte)
@@ -261,8 +257,6 @@ class _Reader:
             else:
                 raise self._fault("`export` with words other than names", child)
         self._add(Command("export", "export", assignments=tuple(named)))
-
-    # Commands
 
     def _command(self, node: Any, redirects: Sequence[Any], *, has_input: bool) -> None:
         self._check_gaps(node)
@@ -388,7 +382,6 @@ class _Reader:
         self.directories = here
 
     def _check_heredoc(self, node: Any, body: Any, label: str) -> None:
-        """Check that the text ends at the first line equal to its label."""
         is_quoted = label[:1] in ("'", '"') and label[-1:] == label[:1]
         plain = label[1:-1] if is_quoted else label
         if not re.fullmatch(r"[A-Za-z_][\w-]*", plain):
@@ -402,8 +395,6 @@ class _Reader:
             self._substitutions(body)
             if re.search(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])", self._residue(body)):
                 raise self._fault("an expansion in a here-document", node)
-
-    # Words
 
     def _word(self, node: Any) -> Word:
         if node.type in ("array", "extglob_pattern", "regex", "subscript"):
@@ -420,11 +411,11 @@ class _Reader:
         return read_word(self._text(node), self._residue(node), expands_outside=outside, expands_inside=inside)
 
     def _unquoted(self, node: Any) -> str:
-        """Return the text with a letter for every expansion and every text in quotes."""
+        """Return the text with one letter in place of each expansion and each quoted text."""
         return self._residue(node, _EXPANSIONS | _QUOTED)
 
     def _residue(self, node: Any, left_out: frozenset[str] = _EXPANSIONS) -> str:
-        """Return the text with a letter for every expansion."""
+        """Return the text with one letter in place of each expansion."""
         parts: list[bytes] = []
         at = node.start_byte
         waiting = [node]
@@ -480,14 +471,12 @@ class _Reader:
             raise self._fault("an assignment with a space", node)
         return self._text(name), self._word(value)
 
-    # Programs
-
     def _add(self, command: Command) -> None:
         self._check_variables(command)
         self.found.append(replace(command, directories=self.directories, line=self.line))
 
     def _run(self, spelled: list[Word], base: Command) -> None:
-        """Add the program at the start of `spelled`, and, if it is a wrapper, the program that it runs."""
+        """Add the program at the start of `spelled`. If it is a wrapper, also add the program that it runs."""
         first = spelled[0]
         if not first.is_exact:
             raise Unreadable(f"the program `{first.text[:40]}` is unknown before it runs", line=self.line)
@@ -567,8 +556,6 @@ class _Reader:
 
 
 class _Files:
-    """The files that a command's redirections read and write."""
-
     def __init__(self) -> None:
         self.read: list[Word] = []
         self.written: list[Word] = []

@@ -12,7 +12,7 @@ from bylaw.reading.shell_word import Word
 
 _BRANCH = r"(?:HEAD|@|(?:origin/)?(?:main|master|develop))(?:[~^][0-9]*)*"
 _REVISION = re.compile(rf"{_BRANCH}(?:\.\.\.?(?:{_BRANCH})?)?")
-"""Matches names of commits. Other names and hashes may stand for a stored file."""
+"""Matches names of commits. Other names and hashes may refer to a stored file."""
 _STORED = re.compile(rf"(?:{_BRANCH})?:([\w.][\w./@+-]*)")
 _PLAIN_GIT = re.compile(r"-(?:[0-9]+|n[0-9]*|[SG].*|[iEwbM])")
 _NUMBER = re.compile(r"[0-9]+")
@@ -55,7 +55,7 @@ def _shown(command: Command) -> list[Word] | None:
 
 
 def _operands(words: Sequence[Word], valued: str) -> list[Word] | None:
-    """Return the words that may name files: all but options and the values of the options `valued`."""
+    """Return the words that may name files: all words except options and the values of the options `valued`."""
     found: list[Word] = []
     waiting = list(words)
     while waiting:
@@ -69,7 +69,7 @@ def _operands(words: Sequence[Word], valued: str) -> list[Word] | None:
             if value and name not in programs.PLAIN_VALUES and not _NUMBER.fullmatch(value):
                 return None
         elif (at := next((at for at, letter in enumerate(word.text) if letter in valued), 0)) == len(word.text) - 1 > 0:
-            # A pattern may stand for several words, and so for files.
+            # A pattern may match several words, and so several files.
             if not waiting or not waiting.pop(0).is_exact:
                 return None
         elif not word.is_exact and not at:
@@ -86,12 +86,12 @@ def _of_grep(command: Command) -> list[Word] | None:
     kinds = [Word(word.text.removeprefix("--include=")) for word in command.words if word.text.startswith("--include=")]
     words = tuple(word for word in command.words if not word.text.startswith("--include="))
     rest, valued = replace(command, words=words), programs.valued_letters("grep")
-    # After a first `--exclude`, grep searches all other files, too.
+    # After a first `--exclude`, grep searches all other files too.
     has_others = any(re.match(r"--exclude(?!-dir)", word.text) for word in words)
     if rest.may_have_option("-f", "--file", "--include") or has_others:
         return None
     if rest.may_have_option("-r", "-R", "-d", "--recursive", "--dereference-recursive", "--directories"):
-        # The kinds also hold for the files that the command names.
+        # The kinds also apply to the files that the command names.
         return kinds or None
     return _operands(words, valued) if rest.may_have_option("-e", "--regexp") else _after_script(words, valued)
 
@@ -113,7 +113,7 @@ def _of_rg(command: Command) -> list[Word] | None:
     has_others = any(re.match(r"-[^-]*g", word.text) and word.text != "-g" for word in words)
     if has_others or any(word.text.startswith("!") for word in kinds):
         return None
-    # The kinds do not hold for the files that the command names.
+    # The kinds do not apply to the files that the command names.
     named = [word for word in operands if word.text != "." and not word.text.endswith("/")]
     searches_folder = not operands or len(named) < len(operands)
     return None if searches_folder and not kinds else [*named, *kinds]
@@ -150,7 +150,7 @@ def _of_git(words: Sequence[Word]) -> list[Word] | None:
 
 
 def _of_changes(name: str, options: list[str], operands: list[str], paths: list[Word]) -> list[Word] | None:
-    """Return the files whose changes are shown: those after `--`. Without them, only names may be listed."""
+    """Return the files whose changes are shown, which are those after `--`. Without `--`, only names may be listed."""
     are_commits = all(_REVISION.fullmatch(each) or (name == "log" and each.isdigit()) for each in operands)
     names = {each.partition("=")[0] for each in options if not _PLAIN_GIT.fullmatch(each)}
     lists_names = name == "log" or (bool(names & programs.GIT_LISTS) and (name == "diff" or are_commits))

@@ -1,4 +1,4 @@
-"""A command of a shell text, and whether it only reads, by the allowlists in `shell_programs.toml`."""
+"""A command in a shell text, and whether it only reads, according to the allowlists in `shell_programs.toml`."""
 
 import posixpath
 import re
@@ -94,7 +94,7 @@ def has_known_words(command: "Command") -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a name is a script's own variable and not special to a shell or program."""
+    """Whether a name belongs to a variable of the script and is not special to a shell or program."""
     return _PLAIN_VARIABLE.fullmatch(name) is not None and not _ACTS.fullmatch(name)
 
 
@@ -242,7 +242,7 @@ def _is_listed_pattern(word: Word, long: frozenset[str]) -> bool:
 
 
 def _has_number(words: Sequence[Word], known: str) -> bool:
-    """Whether there is at most one word, a number or a plain variable."""
+    """Whether there is at most one word, which must be a number or a plain variable."""
     forms = {True: known, False: r"\"?\$(?:[?#]|\{?\w+\}?)\"?"}
     return len(words) <= 1 and all(re.fullmatch(forms[word.is_exact], word.text) is not None for word in words)
 
@@ -314,45 +314,44 @@ _FILE_URL = re.compile(r"(?i)file:(?://[^/\s]*)?(/\S*)")
 
 
 class Command(Struct, frozen=True):
-    """A program that may run, or a redirection without one (`program` is empty)."""
+    """A program that may run, or a redirection without a program (`program` is empty)."""
 
     program: str
     r"""The program's name without a folder: `rm` for `/bin/rm`, `\rm`, `busybox rm` and `find -delete`."""
     written: str = ""
-    """The program's name as written, without quotes."""
     words: tuple[Word, ...] = ()
-    """The words after the program."""
     assignments: tuple[tuple[str, Word], ...] = ()
-    """Variables set for the program or, without a program, by the command."""
+    """Variables set for the program or, if there is none, by the command."""
     files_read: tuple[Word, ...] = ()
-    """Files redirected to the program."""
+    """Files that are redirected to the program."""
     files_written: tuple[Word, ...] = ()
-    """Files to which output is redirected, without `/dev/null`, `/dev/stdout` and `/dev/stderr`."""
+    """Files to which output is redirected, except for `/dev/null`, `/dev/stdout` and `/dev/stderr`."""
     wrappers: tuple[str, ...] = ()
-    """Programs that run this program, outermost first: `sudo`, `env`, `xargs`, `sh`."""
+    """Programs that run this program, the outermost first: `sudo`, `env`, `xargs`, `sh`."""
     directories: frozenset[str] | None = frozenset({""})
-    """The folders in which the program may run after `cd`, relative to the start; None if unknown."""
+    """The folders in which the program may run after `cd`, relative to the start. None if unknown."""
     has_input: bool = False
-    """Whether the input is a pipe, a file or a text of the command."""
+    """Whether the input is a pipe, a file or a text in the command."""
     is_repeated: bool = False
     """Whether the program may run more than once or not at all: in a loop, or for each result of another program."""
     line: int = 1
 
     @property
     def is_of_system(self) -> bool:
-        """Whether the command names the system's own program: with no folder, or with one of the system's folders."""
+        """Whether the command names the system's own program, either without a folder or in one of the system's
+        folders.
+        """
         return "/" not in self.written or posixpath.normpath(posixpath.dirname(self.written)) in FOLDERS
 
     @property
     def is_privileged(self) -> bool:
-        """Whether the program runs as another user."""
         return any(wrapper in _PRIVILEGED for wrapper in self.wrappers)
 
     @property
     def spelled(self) -> str | None:
-        """The program and its words on one line, with quotes around words that have other signs.
+        """The program and its words on one line, with quotes around words that contain other signs.
 
-        None if a word is not known before it runs, or if a variable may change what the program does.
+        None if a word is not known before the command runs, or if a variable may change what the program does.
         """
         if self.known_words is None or not all(is_well_known(name, value) for name, value in self.assignments):
             return None
@@ -388,7 +387,7 @@ class Command(Struct, frozen=True):
     def operands(self) -> tuple[str | None, ...]:
         """The words that do not begin with a hyphen, with None for each unknown word.
 
-        Includes option values that are separate words.
+        Option values that are separate words are included.
         """
         before = len(self._before_dashes())
         return tuple(
@@ -403,7 +402,7 @@ class Command(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """Return the words that may name files, relative to the start; None if one is unknown.
+        """The words that may name files, relative to the start. None if one is unknown.
 
         Includes operands, option values and redirected files. Patterns stay as written.
         """
@@ -445,7 +444,7 @@ class Command(Struct, frozen=True):
 
 
 def _named_in(text: str) -> list[str]:
-    """Return the paths that a word may name: itself, or the value of an option or of `name=`."""
+    """Return the paths that a word may name: the word itself, or the value of an option or of `name=`."""
     _, equals, value = text.partition("=")
     inside = [found[1] for found in _INSIDE.finditer(text)] + [found[1] for found in _FILE_URL.finditer(text)]
     if not _is_option(text):

@@ -1,4 +1,4 @@
-"""A word of a shell command without its quotes: exact, or unknown before the run."""
+"""A word of a shell command without its quotes. It is either exact or unknown before the command runs."""
 
 import re
 from typing import Literal
@@ -13,7 +13,7 @@ Kind = Literal["exact", "glob", "one", "many"]
 class Word(Struct, frozen=True):
     """A word. `text` is its value if `kind` is `exact`, otherwise the written text.
 
-    A `glob` stands for file names, `one` for one word with `~` or an expansion in quotes, and `many` for any number of
+    A `glob` matches file names, `one` is one word with `~` or an expansion in quotes, and `many` is any number of
     words.
     """
 

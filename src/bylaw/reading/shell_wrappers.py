@@ -17,7 +17,7 @@ UNKNOWN = Word("", "many")
 
 
 class Inner(Struct, frozen=True):
-    """The command that a wrapper runs: words, or a text for a shell."""
+    """The command that a wrapper runs, as words or as text for a shell."""
 
     commands: tuple[tuple[Word, ...], ...] = ()
     text: str | None = None
@@ -34,7 +34,7 @@ class Inner(Struct, frozen=True):
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PREFIXES: dict[str, tuple[str, str]] = {
-    # Options without a value, then options with one. Short options by letter; long ones are unknown.
+    # Options without a value, then options with one. Short options are listed by letter; long options are unknown.
     "sudo": ("AbEHkKnPSB", "ughpCrtTU"),
     "doas": ("nsL", "uC"),
     "nice": ("", "n"),
@@ -50,7 +50,7 @@ _PREFIXES: dict[str, tuple[str, str]] = {
 
 
 def unwrap(command: "Command") -> Inner | None:
-    """Return the command that a wrapper runs; None if the program is not a wrapper. Raises `Unreadable` if either is
+    """Return the command that a wrapper runs, or None if the program is not a wrapper. Raises `Unreadable` if either is
     uncertain.
     """
     name, words = command.program, command.words
@@ -66,7 +66,6 @@ def unwrap(command: "Command") -> Inner | None:
 
 
 def _after_options(name: str, words: Sequence[Word], bare: str, valued: str) -> tuple[Word, ...]:
-    """Return the words after a wrapper's options."""
     at = 0
     while at < len(words):
         text = _exact(name, words[at])
@@ -113,7 +112,6 @@ def _env(command: "Command") -> Inner | None:
 
 
 def _env_rest(name: str, rest: Sequence[Word]) -> Inner:
-    """Read assignments, then a program."""
     assigned: list[tuple[str, Word]] = []
     at = 0
     while at < len(rest) and (found := _ASSIGNMENT.fullmatch(_exact(name, rest[at]))) is not None:
@@ -148,7 +146,7 @@ def _su(command: "Command") -> Inner:
 
 
 def _shell(command: "Command") -> Inner | None:
-    """Read `sh -c text`. A shell that reads its input cannot be followed; a script is a separate program."""
+    """Read `sh -c text`. A shell that reads its input cannot be followed. A script is a separate program."""
     name, words = command.program, command.words
     for at, word in enumerate(words):
         text = _exact(name, word)
@@ -232,7 +230,7 @@ def _find(command: "Command") -> Inner | None:
 
 
 def _git(command: "Command") -> None:
-    """Check `git`. Settings on the command line can make any command of `git` run anything."""
+    """Check `git`. Settings on the command line can make any `git` command run anything."""
     words = command.words
     for at, word in enumerate(words):
         if not word.is_exact:

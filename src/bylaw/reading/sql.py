@@ -23,18 +23,20 @@ MAX_STATEMENTS = 100
 MAX_CALLS = 9
 """The maximum nesting of functions."""
 MAX_TYPES = 4
-"""The maximum nesting of functions with type names. The parser's time doubles with each."""
+"""The maximum nesting of functions with type names. The parser's time doubles with each level."""
 MAX_LIMIT = 1000
 """A `limit` above this does not bound a statement."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
-"""Without a dialect, a text is parsed as each of these. Those that succeed must agree."""
+"""If no dialect is given, a text is parsed as each of these. Those that succeed must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
 """Dialects to try if none of the plausible dialects succeeds."""
 _CONSTANTS = ("Literal", "Placeholder", "Parameter", "National")
-"""Values that may distinguish rows. True and false are missing, because they only divide the rows into two halves."""
+"""Values that may distinguish rows. True and false are not listed, because they only divide the rows into two
+halves.
+"""
 _UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
-"""Dialects in which a quoted name and an unquoted name differ if their letter case differs, with the case that unquoted
-names are converted to.
+"""Dialects in which a quoted and an unquoted name may differ in letter case alone, with the function that they apply to
+unquoted names.
 """
 _OF_INSERT = frozenset(
     {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
@@ -47,7 +49,7 @@ _OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", 
 
 
 class Statement(Struct, frozen=True):
-    """The effect of one statement. A text with a write inside a query yields a statement for each."""
+    """The effect of one statement. If a query contains writes, each write is a separate statement."""
 
     kind: str
     """The first word, such as `insert`, `explain` or `call`.
@@ -61,16 +63,16 @@ class Statement(Struct, frozen=True):
     table. None if the statement may read unknown tables.
     """
     tables_written: frozenset[str] | None = frozenset()
-    """The changed tables; None if unknown tables may change."""
+    """The tables that change. None if unknown tables may change."""
     columns_written: frozenset[str] | None = frozenset()
-    """The columns that an insert or update names; None if it may set any."""
+    """The columns that an insert or update names. None if it may set any column."""
     bounded: bool = True
     """Whether an update or delete is limited to given values of a column, or to a number of rows."""
     shown_table: str = ""
-    """The table, if a query shows only columns of one table under their own names; otherwise empty."""
+    """The table, if a query shows only columns of one table under their own names. Otherwise empty."""
     attributes: frozenset[str] = frozenset()
-    """The names after a table's name or alias, as in `o.total`. PostgreSQL calls the user's function of such a name if
-    the table has no column of it.
+    """The names after a table's name or alias, as in `o.total`. PostgreSQL calls the user's function with that name if
+    the table has no such column.
     """
 
 
@@ -117,7 +119,6 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def _check_calls(tokens: list[Token]) -> None:
-    """Check that functions and types are not nested too deeply."""
     opened: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.kind != "sign" or token.text not in ("(", ")"):
@@ -132,7 +133,9 @@ def _check_calls(tokens: list[Token]) -> None:
 
 
 def _check_operators(tokens: list[Token]) -> None:
-    """Check that every operator is a known one. PostgreSQL may call a function of the user's own for any other."""
+    """Check that every operator is known. For any other operator, PostgreSQL may call a function that the user
+    defined.
+    """
     run = ""
     for token in (*tokens, None):
         is_sign = token is not None and token.kind == "sign" and token.text in _OF_OPERATORS
@@ -156,7 +159,7 @@ _OF_SPECIAL_OPERATORS = frozenset("~!@#%^&|?")
 def _is_named(token: Token, names: Container[str]) -> bool:
     """Whether a token is one of these lower-case names.
 
-    A quoted name in another letter case may be one of the user's own.
+    A quoted name in another letter case may be one that the user defined.
     """
     return token.word in names and (token.kind == "word" or token.word in token.text)
 
@@ -197,13 +200,14 @@ class _Reader:
                 raise Unreadable(f"`{word[:40]}` does not begin a known statement")
 
     def _is_plain_begin(self) -> bool:
-        """Whether a `begin` or `savepoint` contains no statement."""
         if self.tokens[0].word == "savepoint":
             return len(self.tokens) == 2
         return all(token.word in words.TRANSACTION_WORDS or token.text == "," for token in self.tokens[1:])
 
     def _words_of_writes(self) -> set[str]:
-        """Return the words that begin writes. After a dot they are names, except for a sequence's next value."""
+        """Return the keywords that begin writes. A keyword after a dot is just a name, unless it asks for a sequence's
+        next value.
+        """
         return {
             token.word
             for before, token in zip([None, *self.tokens], self.tokens, strict=False)
@@ -217,8 +221,6 @@ class _Reader:
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"the statement has more than {MAX_TOKENS:,} words and signs")
         return "".join(f" {token.text}" if token.spaced else token.text for token in self.tokens)
-
-    # Queries
 
     def _query(self) -> list[Statement]:
         readings = _agreed(self._text(), self.dialect)
@@ -312,8 +314,6 @@ class _Reader:
         # A column may also be named `values`.
         return rest[:2] in (["(", "select"], ["(", "with"]) or rest[:3] == ["(", "values", "("]
 
-    # Statements about statements
-
     def _explain(self) -> list[Statement]:
         at = 1
         while at < len(self.tokens) and not self._is_query(at):
@@ -337,7 +337,7 @@ class _Reader:
         return [replace(statement, kind="explain") for statement in inner]
 
     def _describe(self, kind: str) -> Statement:
-        """Return a statement that names one object, and perhaps a column of it."""
+        """Return a statement that names one object, and possibly one of its columns."""
         rest = self.tokens[1:]
         begins = words.PARSED_WRITES | words.WRITE_STATEMENTS | words.SESSION_STATEMENTS | words.OF_WRITES | {"pragma"}
         if not rest or (rest[0].kind == "word" and rest[0].word in begins):
@@ -349,7 +349,7 @@ class _Reader:
         return Statement(kind, False)
 
     def _show(self) -> Statement:
-        """Return a `show` of harmless settings or of names. Others may be secret, such as the owner's own settings."""
+        """Return a `show` of harmless settings or of names. Other settings, such as the owner's own, may be secret."""
         settings = words.SETTINGS if self.dialect in (None, "postgres", "redshift") else frozenset[str]()
         objects = words.SHOWN if self.dialect not in ("postgres", "redshift") else frozenset[str]()
         rest = self.tokens[1:]
@@ -437,7 +437,7 @@ def _gist(statement: Statement) -> tuple[Any, ...]:
 
 
 _is_reading: ContextVar[bool] = ContextVar("is_reading", default=False)
-"""Whether Bylaw runs the parser. Its warnings would put the text into the host's log."""
+"""Whether Bylaw runs the parser. Its warnings would write the text to the host's log."""
 
 
 class _Unparsed(Unreadable):
@@ -460,7 +460,7 @@ def _dialect(name: str) -> Any:
 
 
 class _Parsed:
-    """A statement as one dialect's grammar reads it."""
+    """A statement as parsed with one dialect's grammar."""
 
     def __init__(self, text: str, dialect: str) -> None:
         self.exp: Any = _sqlglot().expressions
@@ -507,8 +507,8 @@ class _Parsed:
         return [Statement("select", False, reads, shown_table=self._shown_table())]
 
     def _shown_table(self) -> str:
-        """Return the only table whose columns the query shows. Literals, expressions, aliases and other sources exclude
-        this.
+        """Return the only table whose columns the query shows. Literals, expressions, aliases and other sources rule
+        this out.
         """
         exp, tree = self.exp, self.tree
         if not isinstance(tree, exp.Select) or _parts(tree) - _OF_PLAIN_QUERY:
@@ -551,13 +551,14 @@ class _Parsed:
         raise Unreadable(f"`{name}` is not known to be read-only")
 
     def _check_attributes(self) -> None:
-        """Raise Unreadable for `value.name` where PostgreSQL may call the function `name` with the value, other than
-        a row of a table.
+        """Raise Unreadable for `value.name` if PostgreSQL may call the function `name` with a value that is not a row
+        of a table.
         """
         exp = self.exp
         declared: dict[str, set[str]] = {}
-        """The columns that the text gives to the result of each function in FROM, by alias. An alias with quotes counts
-        as one without columns, because its case matters. If functions share an alias, it has only the columns of all.
+        """The columns that the text gives to the result of each function in FROM, by alias. An alias in quotes counts
+        as one without columns, because its case matters. If functions share an alias, it has only the columns that all
+        of them have.
         """
         has_unnamed = False
         for node in self.tree.find_all(exp.Table, exp.Unnest, exp.Lateral):
@@ -585,7 +586,7 @@ class _Parsed:
                 raise Unreadable(f"`{node.sql(self.dialect)[:60]}` may call a function")
 
     def _is_function(self, source: Any) -> bool:
-        """Whether a source in FROM is a function. `current_date` is one, unless in quotes or in a schema."""
+        """Whether a source in FROM is a function. `current_date` is one, unless it is in quotes or in a schema."""
         name = source.this
         if isinstance(name, self.exp.Subquery):
             return False
@@ -599,15 +600,13 @@ class _Parsed:
             raise Unreadable("a query that writes into something other than a table")
         return Statement("create", True, reads, frozenset({_name(target, self.dialect)}), None, True)
 
-    # Tables
-
     def _tables_read(self, tree: Any, skip: Any = None) -> frozenset[str]:
         found: set[str] = set()
         self._collect(tree, frozenset(), found, skip)
         return frozenset(found)
 
     def _collect(self, node: Any, known: frozenset[str], found: set[str], skip: Any) -> None:
-        """Collect the table names under `node` that are not a CTE in scope."""
+        """Collect the table names under `node` that do not refer to a CTE in scope."""
         if node is skip:
             return
         is_named = isinstance(node, self.exp.Table) and isinstance(node.this, self.exp.Identifier)
@@ -627,7 +626,9 @@ class _Parsed:
                 self._collect(child, known, found, skip)
 
     def _alias(self, query: Any) -> str:
-        """The name of a query in `with`: a plain word, because databases differ in what is called by a quoted one."""
+        """Return the name of a query in `with`. It must be a plain word, because databases differ in how they treat a
+        quoted one.
+        """
         alias = query.args["alias"].this
         name = str(alias.this)
         if alias.args.get("quoted") or not name.isascii() or not name.isidentifier():
@@ -635,7 +636,7 @@ class _Parsed:
         return name.casefold()
 
     def _is_query_of(self, table: Any, known: frozenset[str]) -> bool:
-        """Whether a table is one of the queries in `with`. A name with a schema never names such a query."""
+        """Whether a table is one of the queries in `with`. A name with a schema never refers to such a query."""
         name, named = table.this, str(table.this.this)
         if named.casefold() not in known or table.args.get("db") or table.args.get("catalog"):
             return False
@@ -724,7 +725,6 @@ class _Parsed:
         return are_plain and (filled is None or isinstance(filled, (exp.Query, exp.Values)))
 
     def _is_alias(self, node: Any, found: set[str]) -> bool:
-        """Whether a target or set column uses another table's alias, as T-SQL and MySQL allow."""
         exp = self.exp
         aliased = {
             str(each.alias).casefold(): _name(each, self.dialect) for each in node.find_all(exp.Table) if each.alias
@@ -736,7 +736,6 @@ class _Parsed:
         return any(aliased.get(name, name) not in found for name in targets)
 
     def _aliased(self, node: Any) -> frozenset[str] | None:
-        """Return the tables of `delete a, b from t as a join u as b`."""
         targets = {id(each) for each in node.args["tables"]}
         sources = [each for each in node.find_all(self.exp.Table) if id(each) not in targets]
         by_alias = {str(each.alias_or_name).casefold(): _name(each, self.dialect) for each in sources}
@@ -765,8 +764,6 @@ class _Parsed:
                 return None
             found |= {str(column.name).casefold() for column in columns}
         return frozenset(found)
-
-    # Bounds
 
     def _is_bounded(self, node: Any) -> bool:
         exp, where = self.exp, node.args.get("where")
@@ -804,7 +801,7 @@ class _Parsed:
         return not (self.dialect in ("sqlite", "mysql") and node.this.args.get("quoted"))
 
     def _is_given(self, node: Any) -> bool:
-        """Whether this constant distinguishes rows. In MySQL, comparing most texts with the number 0 gives true."""
+        """Whether this constant distinguishes rows. In MySQL, most strings equal the number 0."""
         if not self._is_constant(node):
             return False
         literals = [each for each in node.walk() if isinstance(each, self.exp.Literal)]

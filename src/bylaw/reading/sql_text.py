@@ -1,8 +1,8 @@
 """Splits an SQL text into tokens, without comments and without anything that two databases would read differently.
 
-A text can hide a write by ending a string, name or comment where one database sees the end and another does not. So a
-string, quoted name or comment is accepted only if its end is certain: for the named dialect, or for all dialects.
-Strings lose their quotes and backslashes, so that the parser cannot read them differently either.
+A text can hide a write by ending a string, name or comment at a place that one database sees as the end and another
+does not. A string, quoted name or comment is therefore accepted only if its end is certain: for the named dialect, or
+for all dialects. Strings lose their quotes and backslashes, so that the parser cannot read them differently either.
 """
 
 import re
@@ -20,12 +20,12 @@ Kind = Literal["word", "name", "string", "number", "sign"]
 
 
 class Token(Struct, frozen=True):
-    """A word, quoted name, string, number or sign. `text` is what the parser gets."""
+    """A word, quoted name, string, number or sign. The parser receives `text`."""
 
     kind: Kind
     text: str
     word: str = ""
-    """A word or quoted name in lower case; otherwise empty."""
+    """A word or quoted name in lower case. Otherwise empty."""
     spaced: bool = False
     """Whether white space or a comment comes before the token."""
 
@@ -123,7 +123,6 @@ class _Scanner:
         self.at = end
 
     def _skip(self) -> None:
-        """Skip white space and comments."""
         while True:
             here = self.at
             if space := _SPACE.match(self.text, here):
@@ -159,7 +158,7 @@ class _Scanner:
         if end < 0:
             raise self._fault("a comment is never closed")
         inside = self.text[self.at + 2 : end]
-        # The `*` of the end is included, because `/*/ ... /*/` is nested too.
+        # The `*` at the end is included, because `/*/ ... /*/` is nested too.
         if "/*" in f"{inside}*":
             raise self._fault("a nested comment, which ends elsewhere in some databases")
         if inside.startswith(("!", "M!", "+")) and self.lexis.executable_comments is not False:
@@ -206,7 +205,7 @@ class _Scanner:
         text, start = self.text, self.at
         if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
             raise self._fault("three quotes in a row begin a longer string in some databases")
-        # PostgreSQL and related databases treat this as a continuation of the previous string, which may have had
+        # PostgreSQL and related databases treat this as a continuation of the previous string, which may have contained
         # escapes.
         goes_on = bool(self.lexis.dollar_quotes and self.found and self.found[-1].kind == "string")
         escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
@@ -270,7 +269,7 @@ class _Scanner:
 
 
 def _end(text: str, start: int, quote: str, *, escapes: bool) -> int:
-    """Return the position after the end of the string at `start`; -1 if the string has no end."""
+    """Return the position after the end of the string at `start`, or -1 if the string has no end."""
     at = start + 1
     while at < len(text):
         here = text[at]

@@ -2,7 +2,7 @@
 
 
 class Unreadable(Exception):
-    """A text that cannot be read with certainty. `line` counts from 1; 0 means the whole text."""
+    """A text that cannot be read with certainty. `line` is counted from 1, and 0 means the whole text."""
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
         self.reason = reason

@@ -1,4 +1,4 @@
-"""Parses a URL's target, as far as browsers and HTTP clients agree on it."""
+"""Parses a URL as far as browsers and HTTP clients agree on it."""
 
 import ipaddress
 import re
@@ -18,9 +18,9 @@ class Url(Struct, frozen=True):
 
     scheme: str
     host: str
-    """The host in lower case and ASCII (`xn--...`), without a final dot; an IPv6 address without brackets."""
+    """The host in lower case and ASCII (`xn--...`), without a final dot. An IPv6 address has no brackets."""
     port: int
-    """The port in the URL, or the scheme's default."""
+    """The port in the URL, or the default of the scheme."""
     path: str
     """The path without `.` and `..`. Letters, digits and `-._~` are unescaped."""
     query: str = ""
@@ -39,7 +39,6 @@ class Url(Struct, frozen=True):
 
     @property
     def is_private(self) -> bool:
-        """Whether the host is this machine or in a private network."""
         try:
             address = ipaddress.ip_address(self.host)
         except ValueError:
@@ -79,8 +78,8 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)")
 def read_url(text: str) -> Url:
     """Return the parts of an absolute URL of `http`, `https`, `ws`, `wss` or `ftp`.
 
-    Raises `Unreadable` if clients may differ. User names, backslashes, spaces, octal addresses, addresses as one
-    number, and escaped separators are refused.
+    Raises `Unreadable` if clients may differ. User names, backslashes, spaces, octal addresses, addresses written as
+    one number, and escaped separators are refused.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the URL has more than {MAX_CHARACTERS:,} characters")
