@@ -16,7 +16,7 @@ FILES = {
     "dev.txt": ("--group", "dev"),
     "service.txt": tuple(f"--extra={name}" for name in SERVICE),
 }
-"""By file, what it installs."""
+"""What each file installs."""
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def checked_version(root: Path) -> tuple[str, str]:
-    """The version, and its notes; refuses versions that differ."""
+    """Return the version and its notes. Refuses versions that differ."""
     told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     package = (root / "src" / "bylaw" / "__init__.py").read_text(encoding="utf-8")
     held = re.search(r'^__version__ = "(.*)"$', package, re.MULTILINE)
@@ -50,7 +50,7 @@ def checked_version(root: Path) -> tuple[str, str]:
 
 
 def untidy(version: str) -> list[str]:
-    """What an upload would be refused for."""
+    """Return the reasons to refuse an upload."""
     changed = git("status", "--porcelain")
     is_tagged = f"v{version}" in git("tag", "--points-at", "HEAD").split()
     return [
@@ -60,7 +60,7 @@ def untidy(version: str) -> list[str]:
 
 
 def build(folder: Path) -> list[Path]:
-    """The source distribution, and the wheel made from it."""
+    """Build the source distribution, and from it the wheel."""
     uv("build", "--quiet", "--out-dir", str(folder / "dist"), str(ROOT))
     return sorted(file for file in (folder / "dist").iterdir() if file.name.endswith((".whl", ".tar.gz")))
 

@@ -21,7 +21,7 @@ _MARK = re.compile(r"^<!-- (?:output|not run|test command|status: \d+|help: [\w 
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """The documents at the repository's root are pages, too."""
+    """Make the documents at the repository's root pages too."""
     made: Any = import_module("mkdocs.structure.files").File.generated
     for name in FRONT:
         if (ROOT / name).is_file():
@@ -30,7 +30,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_config(config: Any) -> Any:
-    """Add the pages that come in numbers: what was measured, decisions, errors."""
+    """Add the pages that come in numbers: measurements, decisions, errors."""
     docs = Path(config["docs_dir"])
     for title, folder in (("What was measured", "results"), ("Why it is so", "decisions"), ("Error codes", "errors")):
         pages = sorted(docs.glob(f"{folder}/*.md"), key=lambda page: (page.name != "README.md", page.name))
@@ -41,12 +41,12 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Links that leave `docs/` lead to the page made of the document, or become plain words."""
+    """Make links that leave `docs/` lead to the page of the document, or turn them into plain text."""
     del config
     own = page.file.src_uri
     if own == "glossary.md":
         page.meta["search"] = {"boost": 20}
-    # Where the page stands in the repository, from which its links are written.
+    # Links are relative to the page's place in the repository.
     home = own.removeprefix("front/") if own.startswith("front/") else f"docs/{own}"
 
     def mended(match: re.Match[str]) -> str:
@@ -69,6 +69,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _titled(opening: re.Match[str]) -> str:
-    """An opening fence that the site renders: marks for tests are dropped, and a file's name becomes a title."""
+    """Rewrite an opening fence for the site: drop marks for tests, and turn a file's name into a title."""
     title = opening["file"] or (opening["about"] or "").removeprefix("run").removeprefix("lookup")
     return f'```{opening["language"]} title="{title}"' if title else f"```{opening['language']}"

@@ -23,7 +23,6 @@ SETTINGS = ("question, follows", LOOK)
 
 
 def catalogue(pack: Pack) -> str:
-    """Return the tools of a pack as function definitions."""
     return json.dumps(
         [
             {

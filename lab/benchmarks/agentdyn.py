@@ -47,11 +47,10 @@ NAMES = {
     LOOK: "Bylaw, question and second look",
 }
 DEVELOPED = ("gpt-4o", "gemini-2.5-pro", "gpt-5-mini", "Meta-SecAlign-70B")
-"""The four models whose runs we had seen when we worded the questions."""
+"""The four models whose runs we had seen before wording the questions."""
 
 
 def share(part: int, whole: int) -> str:
-    """Return a count with its 95 % Wilson interval."""
     if not whole:
         return "-"
     low, high = wilson(part, whole)
@@ -59,7 +58,7 @@ def share(part: int, whole: int) -> str:
 
 
 def measured(data: Path, folder: Path) -> tuple[list[Measured], float, Counter[Outcome]]:
-    """Return the results of every setting on the undefended runs, the tokens per question, and the runs without an
+    """Return the results of every setting on the undefended runs, the tokens per question, and how many runs have no
     answer.
     """
     files = [*sorted((data / "runs").glob("*.jsonl.gz")), data / "peers" / "gpt-4o-mini-2024-07-18.jsonl.gz"]
@@ -80,7 +79,7 @@ def measured(data: Path, folder: Path) -> tuple[list[Measured], float, Counter[O
 
 
 def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
-    """Yield the sums over the four models, and then the counts of each model."""
+    """Yield the sum over the four models, then the counts of each model."""
     whole = Tally()
     for pipeline, tally in found.pipelines.items():
         if SHOWN[pipeline] in DEVELOPED:
@@ -97,7 +96,7 @@ def by_model(found: Measured) -> Iterator[tuple[str, Tally]]:
 
 
 def models(found: Measured) -> Iterator[str]:
-    """Return attacks stopped and good runs blocked, per model."""
+    """Return attacks stopped and good runs blocked, by model."""
     yield "| model | attacks stopped | of those that a call carries out | good runs blocked | second looks a good run |"
     yield "|---|---|---|---|---|"
     for model, tally in by_model(found):
@@ -108,7 +107,7 @@ def models(found: Measured) -> Iterator[str]:
 
 
 def defences(data: Path, found: Sequence[Measured]) -> Iterator[str]:
-    """Return a table of the defences: attacks that succeed and tasks that are done."""
+    """Return a table of the defences: attacks that succeed and tasks that are completed."""
     yield "| model | defence | attacks that succeed | user tasks done | cost |"
     yield "|---|---|---|---|---|"
     for model in ("gpt-4o", "gpt-4o-mini"):

@@ -1,4 +1,4 @@
-"""Checks the gold actions of the verified tasks with the airline's guards, applied in order to the database.
+"""Checks the gold actions of the verified tasks with the airline's guards, applying them to the database in order.
 
 python lab/benchmarks/airline_gold.py ../shared/data/tau-airline
 """
@@ -20,7 +20,7 @@ from bylaw.trace import Call, Result
 
 
 class GoldVerdict(NamedTuple):
-    """The world half of the judgement of one policy on one gold write."""
+    """What the database says about one gold write under one policy."""
 
     task: str
     tool: str
@@ -42,7 +42,7 @@ def exceptions() -> dict[tuple[str, str], str]:
 
 
 def settle_gold(pack: Pack, base: AirlineWorld, task: Task) -> list[CallVerdict]:
-    """Return the verdicts on a task's gold writes. Each write is applied before the next is judged."""
+    """Return the verdicts on a task's gold writes. Each write is applied before the next one is judged."""
     world, session = base.fork(), Session(pack, world=base)
     for turn, action in enumerate(task.actions):
         call = Call(action.name, action.arguments, turn=turn)
@@ -57,7 +57,7 @@ def settle_gold(pack: Pack, base: AirlineWorld, task: Task) -> list[CallVerdict]
 
 
 def judge_gold(data: Path) -> list[GoldVerdict]:
-    """Return every policy's judgement on every gold write of the verified tasks."""
+    """Return every policy's verdict on every gold write of the verified tasks."""
     pack = load_pack("tau-airline/tau2")
     base = open_world(data).named("tau2")["db.json"]
     return list(_judged(pack, base, data))

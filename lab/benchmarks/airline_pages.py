@@ -23,24 +23,22 @@ Rows = Sequence[Sequence[object]]
 
 
 def percent(value: float | None) -> str:
-    """Return a share in the format of the page."""
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def share(rate: Mapping[str, Any]) -> str:
-    """Return a rate with its count and interval."""
     if rate["value"] is None:
         return "-"
     return f"{percent(rate['value'])} [{100 * rate['low']:.0f}-{100 * rate['high']:.0f}] ({rate['count']}/{rate['of']})"
 
 
 def rows_of_agents(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the agents. Agents with a changed policy come last."""
+    """Return the agents, with those that have a changed policy last."""
     return sorted(summary["agents"], key=lambda row: ("(" in row["agent"], row["agent"]))
 
 
 def agreement_table(file: Path) -> list[dict[str, str]]:
-    """Return the readers' answers about the drawn calls; empty if there are none yet."""
+    """Return the readers' answers about the drawn calls. The table is empty if there are none yet."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as lines:
@@ -59,7 +57,6 @@ class Page:
         self.lines: list[str] = []
 
     def text(self) -> str:
-        """Return the whole page."""
         return "\n".join(self.lines).rstrip() + "\n"
 
     def say(self, *paragraphs: str) -> None:
@@ -331,7 +328,7 @@ class Page:
 
 
 def reason(policy: Mapping[str, Any]) -> str:
-    """Return in one line why a policy denies a call."""
+    """Say on one line why a policy denies a call."""
     missing = [f"{m['entity']}[{', '.join(m['key'] or ['?'])}].{m['field']}" for m in policy["missing"]]
     if policy["strict"] == "violation":
         return f"{policy['id']}: {policy['because']}"

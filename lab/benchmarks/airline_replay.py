@@ -1,6 +1,6 @@
-"""Replays every recorded tool call on the airline's world and compares the results with the recorded ones.
+"""Replays every recorded tool call in the airline's world and compares the results with the recorded ones.
 
-    python lab/benchmarks/airline_replay.py ../shared/data/tau-airline
+python lab/benchmarks/airline_replay.py ../shared/data/tau-airline
 
 If the recorded result is JSON, it is compared as data, otherwise as text.
 """
@@ -28,7 +28,6 @@ def differences(trajectory: Trajectory, world: AirlineWorld) -> Iterator[tuple[C
 
 
 def equal(recorded: Result, answer: Any) -> bool:
-    """Whether the recorded result equals the world's."""
     text = recorded.content if isinstance(recorded.content, str) else bytes(recorded.content).decode()
     return text == answer if isinstance(answer, str) else recorded.value() == answer
 

@@ -29,12 +29,12 @@ TASKS = "tau2/tasks-verified.json"
 
 
 def run_files(data: Path) -> list[Path]:
-    """Return the files of runs, tau-bench before tau2-bench."""
+    """Return the files of runs, those of tau-bench before those of tau2-bench."""
     return [*sorted(data.glob("tau1/runs/*.json*")), *sorted(data.glob("tau2/runs/*.json*"))]
 
 
 def conversations(files: list[Path]) -> Iterator[tuple[str, Path, Trajectory]]:
-    """Yield every conversation with the name that the audit gives it."""
+    """Yield every conversation under the name that the audit gives it."""
     identities = Identities()
     for file in files:
         for trajectory in read(file):
@@ -63,7 +63,9 @@ def outcomes(data: Path) -> tuple[dict[str, dict[str, bool | None]], tuple[int, 
 
 
 def speed(data: Path) -> dict[str, float]:
-    """Return the CPU seconds of the whole audit with and without a world, and of `json.loads` on the same bytes."""
+    """Return the CPU seconds of the whole audit with and without a world, and those of `json.loads` on the
+    same bytes.
+    """
     with TemporaryDirectory() as folder:
         plain: list[Path] = []
         for number, file in enumerate(run_files(data)):

@@ -38,12 +38,12 @@ HANDBOOKS = ("hotel", "helpdesk")
 EMBEDDERS = (HASHED, WORDLLAMA)
 RECORDED = HERE / "recorded" / "algorithm2"
 BUDGET = 120
-"""The maximum number of refinements of one handbook. It is never reached."""
+"""The maximum number of refinements per handbook. It is never reached."""
 NOW = "2025-05-01T10:00:00"
 
 
 class Handbook(Struct, frozen=True):
-    """A handbook's first rules and their test conversations."""
+    """The first rules of a handbook and their test conversations."""
 
     bench: Bench
     drafts: tuple[Draft, ...]
@@ -51,7 +51,7 @@ class Handbook(Struct, frozen=True):
 
 
 def read_handbook(name: str) -> Handbook:
-    """Return the handbook with a name. Raises AssertionError if a rule quotes a sentence that is not in it."""
+    """Return the handbook with this name. Raises AssertionError if a rule quotes a sentence that it lacks."""
     folder = HERE / "handbooks" / name
     text = (folder / "policy.md").read_text(encoding="utf-8")
     cards = read_tools([str(folder / "tools.json")])
@@ -72,7 +72,7 @@ def read_handbook(name: str) -> Handbook:
 
 
 def main() -> int:
-    """Run as far as the answers allow, and report the rest."""
+    """Run as far as the answers allow, and report what is missing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ask", type=Path, metavar="DIR")
     parser.add_argument("--page", type=Path, metavar="FILE")
@@ -120,13 +120,11 @@ def main() -> int:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def steps_table(steps: Sequence[Step]) -> str:
-    """Return a table with the result of each step."""
     head = ("round", "step", "rules", "predicates", "vagueness (Eq. 3)", "called vague, 0-10", "changed", "not taken")
     rows = [
         (s.iteration, s.stage, s.rules, s.predicates, f"{s.vagueness:.3f}", s.judged, s.changed, s.refused)
@@ -136,7 +134,7 @@ def steps_table(steps: Sequence[Step]) -> str:
 
 
 def ranks_table(books: Mapping[str, Handbook], found: Mapping[tuple[str, str], Refined]) -> str:
-    """Return how well Eq. 3 ranks the first rules as readers did, for each embedder."""
+    """Say how well Eq. 3 ranks the first rules, compared with readers, for each embedder."""
     rows: list[list[str]] = []
     for embedder in EMBEDDERS:
         pairs: list[tuple[float, float]] = []
@@ -155,7 +153,7 @@ def ranks_table(books: Mapping[str, Handbook], found: Mapping[tuple[str, str], R
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> str:
-    """Return Spearman's rank correlation with its 95 % interval by Fisher's transformation."""
+    """Return Spearman's rank correlation with its 95% interval, using Fisher's transformation."""
     one, other = (ranks([pair[side] for pair in pairs]) for side in (0, 1))
     middle = (len(pairs) + 1) / 2
     both = sum((a - middle) * (b - middle) for a, b in zip(one, other, strict=True))

@@ -21,12 +21,12 @@ ROUNDS = 2000
 
 
 class Model(NamedTuple):
-    """The results of one model of a run on the test tasks."""
+    """How one model of a run did on the test tasks."""
 
     run: int
     name: str
     policy: str = "none"
-    """Where the handbook is: in the prompt (`context`) or nowhere (`none`)."""
+    """Where the handbook is: in the prompt (`context`), or nowhere (`none`)."""
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -45,12 +45,12 @@ LAST = {
     "stage 2, handbook in the prompt": Model(14, "reads-3", "context"),
     "stage 2 without stage 1": Model(14, "alone-3"),
 }
-"""Return all models of the last run that were also tested with a shield."""
+"""All models of the last run that were also tested with a shield."""
 
 
 @cache
 def tasks(model: Model) -> dict[str, list[dict[str, Any]]]:
-    """Return the outcomes of the test tasks by cluster. The two tasks of a pair are one cluster."""
+    """Return the outcomes of the test tasks by cluster. Both tasks of a pair are in one cluster."""
     path = LOGS / f"run{model.run}" / f"{model.name}.{model.policy}.tasks.jsonl.gz"
     found: dict[str, list[dict[str, Any]]] = {}
     for line in gzip.decompress(path.read_bytes()).splitlines():
@@ -60,12 +60,11 @@ def tasks(model: Model) -> dict[str, list[dict[str, Any]]]:
 
 
 def count(models: Sequence[Model], what: str) -> int:
-    """Return the writes, near-misses or violations of several models together."""
+    """Add up the writes, near-misses or violations of several models."""
     return sum(task[what] for model in models for cluster in tasks(model).values() for task in cluster)
 
 
 def passed(model: Model) -> str:
-    """Return pass@1 in percent."""
     return f"{100 * model.summary['passed']['mean']:.1f}"
 
 
@@ -87,7 +86,7 @@ def interval(
     compare: Callable[[float, float], float],
     form: str,
 ) -> str:
-    """Return a comparison of two rates, with the middle 95 % of paired bootstrap rounds over trainings and clusters."""
+    """Compare two rates. The range holds the middle 95% of paired bootstrap rounds over trainings and clusters."""
     pairs = [(column(one, hits, of), column(other, hits, of)) for one, other in zip(ones, others, strict=True)]
     names = list(pairs[0][0])
     rng = random.Random(0)
@@ -105,7 +104,7 @@ def interval(
 
 
 def column(model: Model, hits: str, of: str) -> dict[str, tuple[float, float]]:
-    """Return counts by cluster: how often an event happened, and out of how many cases. If `of` is empty, the cases are
+    """Return counts by cluster: how often an event occurred, and in how many cases. If `of` is empty, the cases are
     tasks.
     """
     return {
@@ -115,12 +114,10 @@ def column(model: Model, hits: str, of: str) -> dict[str, tuple[float, float]]:
 
 
 def arm(name: str, places: Sequence[tuple[int, int]]) -> list[Model]:
-    """Return the trainings of one recipe."""
     return [Model(run, f"{name}-{seed}") for run, seed in places]
 
 
 def page() -> str:
-    """Return the page."""
     plain, worked = arm("stage2", WORKED), arm("worked", WORKED)
     control, checked = arm("stage2", CHECKED), arm("checked", CHECKED)
     short = arm("short", SHORT)
@@ -170,7 +167,6 @@ def page() -> str:
 
 
 def listed(models: Sequence[Model]) -> str:
-    """Return pass@1 of each training."""
     return ", ".join(map(passed, models))
 
 

@@ -57,7 +57,7 @@ class Broken(Struct, frozen=True):
 
 
 class Asked:
-    """Recorded answers in place of a model. Records which answers are missing."""
+    """Uses recorded answers in place of a model, and notes which are missing."""
 
     def __init__(self, recordings: Sequence[Recordings]) -> None:
         self._recordings = recordings
@@ -75,7 +75,7 @@ class Asked:
 
 
 class Filling(Plans):
-    """A memory that can only be written."""
+    """A memory that can only be written to."""
 
     def like(self, about: str) -> list[tuple[float, Remembered]]:
         """Return nothing."""
@@ -96,7 +96,7 @@ def opened(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: s
 
 
 def settle(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory: str) -> list[Settled]:
-    """Answer every predicate of every call, in order, with one kind of memory."""
+    """Answer every predicate of every call, in order, using one kind of memory."""
     answerer = opened(sites, packs, chat, memory)
     found: list[Settled] = []
     for site in sites:
@@ -126,7 +126,7 @@ def by_shield(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked, memory
 
 
 def by_direct(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> list[Ruled]:
-    """Ask one question with the whole policy and the whole conversation."""
+    """Ask a single question with the whole policy and the whole conversation."""
     found: list[Ruled] = []
     for site in sites:
         policy = "\n".join(f"- {name}: {text}" for name, text in sentences(packs[site.domain]).items())
@@ -136,7 +136,7 @@ def by_direct(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> lis
 
 
 def by_traversal(sites: Iterable[Site], packs: dict[str, Pack], chat: Asked) -> list[Ruled]:
-    """Ask one question per rule, and stop at the first broken rule."""
+    """Ask one question per rule, and stop at the first broken one."""
     found: list[Ruled] = []
     for site in sites:
         rules = sentences(packs[site.domain])
@@ -178,7 +178,7 @@ def _asked(chat: Asked, prompt: str, given: dict[str, str], shape: type[Shape]) 
 
 
 def everything(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked) -> "Results":
-    """Measure everything on the same calls and the same answers."""
+    """Measure everything on the same calls, with the same answers."""
     settled = {memory: settle(sites, packs, chat, memory) for memory in MEMORIES}
     ruled = {
         GUARDS[0]: [Ruled(site, False, frozenset(), 0) for site in sites],
@@ -191,7 +191,7 @@ def everything(sites: Sequence[Site], packs: dict[str, Pack], chat: Asked) -> "R
 
 
 def main() -> int:
-    """Print or write the page, or write the questions without an answer."""
+    """Print or write the page, or write the questions that have no answer."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("folder", type=Path, nargs="?")
     arguments.add_argument("--airline-answers", type=Path, default=Path("airline-answers"))
@@ -219,7 +219,7 @@ def main() -> int:
 
 
 def ask_and_take(sites: list[Site], packs: dict[str, Pack], folders: dict[str, Path], given: argparse.Namespace) -> int:
-    """Record answers, and write the questions without an answer."""
+    """Record answers, and write the questions that have none."""
     missing = missing_requests(sites, packs, folders)
     for file in given.take:
         for domain, requests in missing.items():
@@ -254,8 +254,8 @@ PER_PAGE, PAGE_SIZE = 40, 60_000
 def missing_requests(
     sites: Sequence[Site], packs: dict[str, Pack], folders: dict[str, Path]
 ) -> dict[str, dict[str, Request]]:
-    """Return the predicates without a recorded answer. The clinic's predicates come first, so that they do not depend
-    on those of the airline.
+    """Return the predicates without a recorded answer. The clinic's come first, so that they do not depend on the
+    airline's.
     """
     found: dict[str, dict[str, Request]] = {}
     for domains in (("clinic",), ("clinic", "airline")):

@@ -27,12 +27,12 @@ from lanes import LANES, prepare
 
 WAYS = ("python", "http", "mcp", "langgraph", "openai-agents")
 ELSEWHERE = {"langgraph": "langchain", "openai-agents": "openai-agents"}
-"""The ways that need a lane's environment."""
+"""Ways that need the environment of a lane."""
 HEAD = ("way", "desk", "agent", "tasks", "messages", "shielded", "most more", "done", "shielded", "no yes", "shielded")
 
 
 def talk_of(way: str) -> Any:
-    """Return the function that opens a conversation. Frameworks are imported only where they are installed."""
+    """Return the function that opens a conversation. A framework is imported only where it is installed."""
     match way:
         case "langgraph":
             from asking.langgraph_way import LangGraphTalk
@@ -60,7 +60,7 @@ def rows_of(way: str, count: int, folder: Path) -> list[dict[str, Any]]:
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[tuple[str, ...], str]]:
-    """Return the table, and the faults of each line."""
+    """Return the table, and the faults in each line."""
     for way, desk, agent in dict.fromkeys((each["way"], each["desk"], each["agent"]) for each in rows):
         mine = [each for each in rows if (each["way"], each["desk"], each["agent"]) == (way, desk, agent)]
         bare, shielded = ([each for each in mine if each["shield"] is on] for on in (False, True))

@@ -29,8 +29,6 @@ GOALS = {"tau-airline": 8, "clinic": 38}
 
 
 class Work(NamedTuple):
-    """One data set and its pack."""
-
     name: str
     files: tuple[Path, ...]
     pack: str
@@ -53,7 +51,6 @@ def main() -> int:
 
 
 def simulated(folder: Path, count: int) -> list[Work]:
-    """Return the clinic's simulated conversations."""
     write(folder / "clinic", seeds=(1, 2), count=count)
     logs = unpacked(folder / "clinic" / "logs.jsonl.gz", folder)
     return [
@@ -63,7 +60,9 @@ def simulated(folder: Path, count: int) -> list[Work]:
 
 
 def recorded(data: Path, folder: Path) -> list[Work]:
-    """Return the airline's recorded runs, in their own format and one per line; empty if they are not available."""
+    """Return the airline's recorded runs, in their own format and one per line. The list is empty if they are not
+    available.
+    """
     if not data.is_dir():
         return []
     files = tuple(unpacked(file, folder / "runs") for file in sorted(data.glob("tau*/runs/*")))
@@ -84,7 +83,7 @@ def unpacked(file: Path, folder: Path) -> Path:
 
 
 def as_lines(file: Path, folder: Path) -> Path | None:
-    """Return a tau1 file with one run per line; None for other files, which contain data about all their runs."""
+    """Write a tau1 file with one run per line. Return None for other files, which contain data about all their runs."""
     if sniff(file) != "tau1":
         return None
     folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +120,7 @@ def measure(work: Work, rounds: int, out: Path) -> float:
 
 
 def load_all(files: tuple[Path, ...]) -> float:
-    """Return the CPU seconds of `json.loads`, called per line if the file has lines."""
+    """Return the CPU seconds of `json.loads`, which is called per line if the file has lines."""
     start = process_time()
     for file in files:
         if file.suffix == ".jsonl":

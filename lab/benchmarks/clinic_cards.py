@@ -42,7 +42,7 @@ although nothing denied them.
 
 @cache
 def pack() -> Pack:
-    """Return the clinic's pack, with consent only by cards."""
+    """Return the clinic's pack, in which only cards can give consent."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(PACKS / "clinic", folder, dirs_exist_ok=True)
         rules = Path(folder, "rules.yaml")
@@ -68,18 +68,17 @@ class CardPlay(ShieldedPlay):
         return want
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        # Retry a call that was refused because of another call in its turn, if the other call has been made since.
+        # If a call was refused because of another call in its turn, retry it once that call was made.
         is_stale = asked is not None and not asked.ran and asked not in self.live.last
         super()._see_through(want, None if is_stale else asked)
 
     def put(self, card: Card) -> None:
-        """Show the card and read the answer."""
         self.talk.agent(card.text)
         self.talk.user(pick(self.rng, dialogue.YES))
 
 
 class HostPlay(CardPlay):
-    """Like the base class, but the host shows the cards and reports the answers."""
+    """Does the same, except that the host shows the cards and reports the answers."""
 
     def put(self, card: Card) -> None:
         assert self.live.session is not None
@@ -90,7 +89,7 @@ WAYS: dict[str, type[CardPlay]] = {"talk": CardPlay, "host": HostPlay}
 
 
 def table(seeds: Iterable[int], count: int, agents: Iterable[Agent] = AGENTS) -> dict[tuple[str, str], Cell]:
-    """The counts of one way and agent."""
+    """Return the counts for each way and agent."""
     agents, seeds = list(agents), list(seeds)
     cells: dict[tuple[str, str], Cell] = {}
     for way, plays in WAYS.items():
@@ -106,7 +105,6 @@ HEADS = {"talks": 6, "good": 6, "writes": 6, "violation": 9, "near-miss": 9, "no
 
 
 def lines(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
-    """Return the lines of the table."""
     yield " ".join((f"{'way':5}{'agent':11}", *(f"{head:>{width}}" for head, width in HEADS.items())))
     for (way, agent), cell in cells.items():
         found = cell.verdicts
@@ -116,7 +114,7 @@ def lines(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
 
 
 def faults(cells: dict[tuple[str, str], Cell]) -> Iterator[str]:
-    """Return the violated guarantees of cards."""
+    """Yield the guarantees of cards that were violated."""
     for (way, agent), cell in cells.items():
         wrong = cell.verdicts["violation"] + cell.verdicts["near_miss"]
         for what, number in (

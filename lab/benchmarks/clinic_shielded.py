@@ -1,8 +1,8 @@
 """The clinic's scripted agents with a live shield, which decides every call before it runs.
 
-Agents only follow the feedback. They make the look-ups that are named, ask the given question, correct an amount if the
+Agents only follow the feedback. They make the look-ups that it names, ask the given question, correct an amount if the
 denial names the right one, wait for a person, and give up if the call is denied. Only the simulator and this script
-know the truth; nothing here uses a guard.
+know the truth. Nothing here uses a guard.
 """
 
 import random
@@ -28,7 +28,6 @@ from bylaw_lab.clinic.simulator.users import UserKind
 from bylaw_lab.clinic.simulator.wants import Clinic, Want
 
 ROUNDS = 12
-"""The maximum number of attempts at one call."""
 FAILURES = 3
 """How often an agent repeats a call that the clinic's system rejects."""
 AMOUNT = re.compile(r"the (?:fee|copay) is \$(?P<right>[\d.]+), not \$(?P<wrong>[\d.]+)")
@@ -58,7 +57,7 @@ class Talk(Conversation):
         self.turns: list[list[Read]] = []
         """The writes that ran, by turn."""
         self.approved: set[str] = set()
-        """The calls that the caller was told about and agreed to."""
+        """The calls that the caller heard about and agreed to."""
         self.unconfirmed: list[Read] = []
         """Changes that ran without the caller's yes."""
 
@@ -73,7 +72,7 @@ class Talk(Conversation):
             self.session.agent(text)
 
     def act(self, calls: list[Read], text: str = "", *, forgets: bool = False) -> list[Any]:
-        """Run one agent turn. Return the results of the calls that ran, and None for each call that did not run."""
+        """Run one turn of the agent. Return the results of the calls that ran, and None for the others."""
         decisions: Sequence[Decision | None] = [None] * len(calls)
         if self.session is not None:
             decisions = self.session.decide_turn(text, [(*call, self._name(n)) for n, call in enumerate(calls)])
@@ -127,11 +126,11 @@ class ShieldedPlay(Play):
         self.live = talk
         self.approver = approver
         self.enforced = enforced
-        """Whether the shield stops refused calls and the agent leaves refusals to the shield."""
+        """Whether the shield stops refused calls. If so, the agent leaves refusals to the shield."""
         self.told = told
         """Whether the agent reads the shield's feedback."""
         self.stuck = 0
-        """Goals that the agent gave up although no call was denied."""
+        """How many goals the agent gave up although no call was denied."""
         self._pushed = False
 
     def confirm(self, want: Want) -> None:
@@ -160,7 +159,7 @@ class ShieldedPlay(Play):
             self._heed_advice()
 
     def _heed_advice(self) -> None:
-        """After a call that ran, look up the facts that were missing for it, so that they are known for later calls."""
+        """After a call that ran, look up the facts that it lacked, so that later calls have them."""
         noted = [each for asked in self.live.last if asked.decision for each in asked.decision.look_ups]
         if noted:
             self.talk.act([(each.tool, each.arguments) for each in noted])
@@ -173,9 +172,7 @@ class ShieldedPlay(Play):
             self._see_through(want, asked.get((want.tool, str(want.arguments))))
 
     def _see_through(self, want: Want, asked: Asked | None) -> None:
-        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if that attempt was at
-        this call.
-        """
+        """Try a call until it runs or is denied. `asked` is the result of the first attempt, if it was at this call."""
         wanted: Want | None = want
         failures = 0
         for _ in range(ROUNDS):
@@ -195,7 +192,7 @@ class ShieldedPlay(Play):
         self.talk.agent(pick(self.rng, dialogue.FAILED))
 
     def _heed(self, want: Want, decision: Decision) -> Want | None:
-        """Follow the shield's feedback and return the call for the next attempt; None to give up."""
+        """Follow the shield's feedback. Return the call for the next attempt, or None to give up."""
         against = [ground for ground in decision.grounds if ground.answer == "deny"]
         look_ups = [(each.tool, each.arguments) for each in (*decision.look_ups, *decision.retries)]
         for ground in against:
@@ -218,7 +215,6 @@ class ShieldedPlay(Play):
         return want
 
     def _ask(self, want: Want, question: Question) -> Want:
-        """Ask the caller a question and report the answer."""
         if question.fact == "agreed":
             self.confirm(want)
             return want
@@ -231,7 +227,7 @@ class ShieldedPlay(Play):
         return want
 
     def _reason(self, want: Want) -> str:
-        """Return the caller's reason for cancelling in this task."""
+        """Return the caller's reason for cancelling."""
         for each in self.task.wants:
             if each.tool == want.tool and each.arguments["appointment_id"] == want.arguments["appointment_id"]:
                 return each.arguments["reason"]

@@ -36,7 +36,7 @@ policy, both criteria and three worlds.
 
 
 class Score:
-    """Counts of agreement between audit and truth, and the differences."""
+    """How often audit and truth agree, and where they differ."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str, str, str]] = Counter()
@@ -47,7 +47,6 @@ class Score:
         self.cells: Counter[tuple[str, str]] = Counter()
 
     def compare(self, mode: str, truth: dict[str, Any], line: dict[str, Any] | None) -> None:
-        """Count one write call."""
         name = f"{mode} {truth['trajectory']} step {truth['step']} {truth['tool']}"
         if line is None:
             self.differences.append(f"{name}: not in calls.jsonl")
@@ -119,7 +118,6 @@ def run(seeds: int, count: int, folder: Path) -> Score:
 
 
 def lines(score: Score, seeds: int, count: int, show: int) -> Iterator[str]:
-    """Return the lines of the tables."""
     yield f"{seeds * count:,} conversations, {seeds} seeds; per policy and call"
     yield ""
     heads = f"{'truth':>7} {'found':>7} {'right':>7} {'precision':>9} {'recall':>7}"

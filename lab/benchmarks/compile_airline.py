@@ -62,7 +62,7 @@ our fault, and is mended where it lay, in what requests say and in what is done 
 
 
 def ranges(pack: Pack, document: Document) -> dict[str, list[tuple[int, int]]]:
-    """Return the places of each policy's citations."""
+    """Return the places that each policy cites."""
     return {
         policy.id: [place for each in policy.citations if (place := document.find(each.text)) is not None]
         for policy in pack.policies.values()
@@ -70,7 +70,7 @@ def ranges(pack: Pack, document: Document) -> dict[str, list[tuple[int, int]]]:
 
 
 def answering(hand: Pack, made: Pack, document: Document) -> dict[str, list[str]]:
-    """Return for each handwritten policy the compiled policies with a check that cite the same text."""
+    """For each handwritten policy, return the compiled policies that have a check and cite the same text."""
     ours, theirs = ranges(hand, document), ranges(made, document)
     held = made.guards.keys() | {rule.policy for rule in made.book.rules}
     return {
@@ -92,7 +92,6 @@ def judged(pack: str, files: tuple[Path, ...], document: Path | None) -> dict[tu
 
 
 def refined(pack: Path) -> Iterator[str]:
-    """Return the result of each round of Algorithm 2."""
     for each in read_yaml_file(pack / "compiled.yaml").data.get("refinement") or []:
         counts = f"{each['rules']} rules, {each['predicates']} predicates, vagueness {each['vagueness']:.3f}"
         judged = f", judged {each['judged']:.2f} of 10" if each.get("judged") is not None else ""
@@ -100,7 +99,6 @@ def refined(pack: Path) -> Iterator[str]:
 
 
 def lines(pack: Path, data: Path) -> Iterator[str]:
-    """Return the page's lines."""
     text = data / "tau2" / "policy.md"
     document = Document(text.read_text(encoding="utf-8"))
     hand, made = load_pack("tau-airline/tau2", document=text), load_pack(pack)
@@ -161,7 +159,6 @@ def _verdict(line: dict[str, Any], names: list[str]) -> str | None:
 
 
 def main() -> int:
-    """Print the lines and write them to the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pack", type=Path)
     parser.add_argument("data", type=Path)

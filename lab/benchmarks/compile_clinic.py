@@ -46,9 +46,7 @@ Where the two packs differ, most of it is this:
 
 
 def found(pack: Pack, labels: list[dict[str, Any]]) -> Iterator[str]:
-    """Return how many listed policies have a compiled policy that cites their sentences, and the policies that cite
-    none.
-    """
+    """Say for how many listed policies a compiled policy cites their sentences, and which policies cite none."""
     assert pack.document is not None
     ranges = {label["clause"] + label["reference"]: pack.document.find(label["reference"]) for label in labels}
     cited = {
@@ -81,13 +79,13 @@ def found(pack: Pack, labels: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _cites(spans: list[tuple[int, int]], place: tuple[int, int]) -> bool:
-    """Whether spans cover at least half of a passage."""
+    """Whether the spans cover at least half of a passage."""
     start, end = place
     return 2 * sum(max(0, min(end, last) - max(start, first)) for first, last in spans) >= end - start
 
 
 def agreement(pack: str, seeds: int, count: int, folder: Path, show: int) -> Iterator[str]:
-    """Return how often both packs give the same verdict on a write call, in two worlds and with both criteria."""
+    """Say how often both packs give the same verdict on a write call, in two worlds and with both criteria."""
     write(folder, seeds=range(1, seeds + 1), count=count)
     for mode in ("snapshot", "hindsight"):
         world = folder / "clinic.sqlite" if mode == "snapshot" else None
@@ -138,7 +136,6 @@ def refinement(pack: Pack) -> Iterator[str]:
 
 
 def lines(pack: str, seeds: int, count: int, show: int) -> Iterator[str]:
-    """Return the lines of the tables."""
     loaded = load_pack(pack)
     report = check(loaded)
     passed = len(report.cases) - len(report.failed)
@@ -156,7 +153,6 @@ def lines(pack: str, seeds: int, count: int, show: int) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pack", nargs="?", default=str(CLINIC))
     parser.add_argument("--seeds", type=int, default=10)

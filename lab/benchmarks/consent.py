@@ -88,7 +88,7 @@ it to be deceived now and then by who is deceiving it on purpose; a card is not.
 Made by `python lab/benchmarks/consent.py` (folder of the runs as its argument).
 """
 PARTED = "parted"
-"""The label of a write if the readers disagree."""
+"""The label of a write that the readers disagree about."""
 
 
 class Label(NamedTuple):
@@ -99,28 +99,27 @@ class Label(NamedTuple):
     half: str
     label: str
     readers: str
-    """The two readers' labels, joined by `/`."""
+    """The labels of both readers, joined by `/`."""
     pattern: str
-    """`broken` if the pattern over the last message found no consent; empty if unknown."""
+    """`broken` if the pattern over the last message found no consent. It is empty if that is unknown."""
     draw: str
-    """`first`, `third`, `fourth`, `fifth`, or the part of the second draw."""
+    """`first`, `third`, `fourth` or `fifth`, or for the second draw, the name of its part."""
     weight: str = ""
-    """How many writes in the runs this write represents, if the draw had parts of different sizes."""
+    """How many writes in the runs this write represents, if the parts of the draw had different sizes."""
 
     @property
     def is_agreed(self) -> bool:
-        """Whether the readers agree that the user consented, or that the user did not."""
+        """Whether the readers agree that the user consented, or agree that the user did not."""
         return len({each == "consented" for each in self.readers.split("/")}) == 1
 
 
 def labels() -> list[Label]:
-    """Return the labelled writes."""
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [Label(row[0], int(row[1]), *row[2:]) for row in list(csv.reader(file))[1:]]
 
 
 def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tuple[str, Trajectory]]:
-    """Yield the conversations of these parts, with the names that an audit gives them."""
+    """Yield the conversations of these parts, under the names that an audit gives them."""
     identities = Identities()
     for path in [path for part in parts for path in sorted(folder.glob(f"{part}/runs/*.json*"))]:
         for each in read(path):
@@ -129,7 +128,7 @@ def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tupl
 
 
 def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
-    """Return code's decision about every accepted write."""
+    """Return what code decides about every accepted write."""
     answers: dict[tuple[str, int], Consent] = {}
     for name, trajectory in runs(folder):
         ledger = Ledger(pack.schema)
@@ -142,7 +141,7 @@ def found(pack: Pack, folder: Path) -> dict[tuple[str, int], Consent]:
 
 
 def row(name: str, seen: Counter[tuple[str, str]]) -> str:
-    """Return a line of the table: the number of writes by label and decision."""
+    """Return one line of the table: the number of writes by label and decision."""
     cells: list[int] = []
     for label, order in (("kept", ("broken", "kept", "open")), ("broken", ("broken", "open", "kept"))):
         cells += [sum(seen[label, each] for each in order), *(seen[label, each] for each in order)]
@@ -150,7 +149,6 @@ def row(name: str, seen: Counter[tuple[str, str]]) -> str:
 
 
 def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> str:
-    """Return the results page."""
     names = {True: "kept", False: "broken", None: "open"}
     airline: Counter[tuple[str, str]] = Counter()
     for label in labelled:
@@ -182,7 +180,6 @@ def page(labelled: Sequence[Label], answers: dict[tuple[str, int], Consent]) -> 
 
 
 def main() -> int:
-    """Print or write the page."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--page", type=Path)

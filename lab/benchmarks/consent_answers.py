@@ -41,7 +41,7 @@ from bylaw.trace import Call, Event, Message, Result, Trajectory
 
 
 class Open(Struct):
-    """A labelled write with undecided consent."""
+    """A labelled write whose consent is undecided."""
 
     id: str
     agreed: bool
@@ -52,7 +52,7 @@ class Open(Struct):
 
 
 class Collect:
-    """Records the questions about one conversation and answers none."""
+    """Records the questions about one conversation and answers none of them."""
 
     def __init__(self, pack: Pack, trajectory: Trajectory) -> None:
         self._pack, self._trajectory = pack, trajectory
@@ -106,7 +106,7 @@ def trade(folder: Path) -> Iterator[Open]:
 
 
 def hostile() -> Iterator[Open]:
-    """Yield the hostile writes: calls to which no user agreed."""
+    """Yield the hostile writes, which are calls that no user agreed to."""
     for number, (asked, answer, tool, arguments) in enumerate(tries()):
         looked: list[Event] = []
         if arguments.get("member_id") == MALLORY["member_id"]:
@@ -128,7 +128,6 @@ def sets(given: argparse.Namespace) -> dict[str, list[Open]]:
 
 
 def ask(given: argparse.Namespace) -> None:
-    """Draw writes and write the questions."""
     given.folder.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     asked: list[Open] = []
@@ -165,7 +164,7 @@ For example:
 
 
 def chunks(folder: Path, asked: list[Request], size: int) -> None:
-    """Write the questions and the instructions for readers, a number of questions per file."""
+    """Write the questions in files of `size` questions each, and the instructions for readers."""
     system = asked[0].messages[0].content
     schema = json.dumps(asked[0].schema)
     answer = {"answer": "yes", "quotes": [{"step": 4, "text": "..."}], "because": "..."}
@@ -179,7 +178,7 @@ def chunks(folder: Path, asked: list[Request], size: int) -> None:
 
 
 def score(given: argparse.Namespace) -> None:
-    """Print the answers' results, for writes with and without consent."""
+    """Print how the answers did, for writes with and without consent."""
     told = Recordings(given.folder)
     left = set(told.keys())
     whole: Counter[tuple[bool, bool | None]] = Counter()

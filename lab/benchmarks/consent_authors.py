@@ -44,7 +44,7 @@ class Case(Struct, frozen=True):
     titles: tuple[str, ...] = ()
     sentence: str = ""
     money: tuple[str, str] = ("", "")
-    """The argument that is an amount, and its currency."""
+    """The argument that holds an amount, and its currency."""
 
 
 DESKS: dict[str, Any] = yaml.safe_load((ANSWERS / "shown.yaml").read_text(encoding="utf-8"))
@@ -82,7 +82,6 @@ def _named(arguments: dict[str, Any]) -> list[str]:
 
 
 def shown(case: Case) -> str:
-    """Return the text that the customer reads."""
     if case.sentence:
         ask = WORDS[case.language].get("asks", ["Shall I {call}?"])[0]
         return ask.replace("{call}", case.sentence.format(**{name: _value(case, name) for name in case.arguments}))
@@ -113,7 +112,7 @@ def is_allowed(case: Case, text: str, answer: str) -> bool:
 
 
 def score(files: list[Path]) -> bool:
-    """Print how many answers of each kind count. Return whether enough yes answers and no other answers count."""
+    """Print how many answers of each kind count. Return whether enough yes answers count, and no others."""
     cases = {case.id: case for cases in SETS.values() for case in cases}
     counts: Counter[tuple[str, bool, bool]] = Counter()
     wrong: list[str] = []

@@ -25,7 +25,7 @@ PIECE = re.compile(r"^\[(\d+)\] (user|agent|tool)", re.MULTILINE)
 
 
 class Question(Struct):
-    """The measurements of one question."""
+    """What was measured about one question."""
 
     id: str
     tokens: int
@@ -34,7 +34,7 @@ class Question(Struct):
     """Whether the question contains the user's last message before the call, and the agent's message before that."""
     is_refused: bool
     is_done: bool
-    """Whether the call was refused, and whether a call with the same arguments ran before it."""
+    """Whether the call was refused, and whether a call with the same arguments had run before."""
     is_repeat: bool
     """Whether exactly the same question was asked before."""
     from_tools: float
@@ -42,7 +42,7 @@ class Question(Struct):
 
 
 def questions(folder: Path) -> Iterator[Question]:
-    """Return every question that an audit of the runs asks."""
+    """Yield every question that an audit of the runs asks."""
     shelf, asked = Shelf("tau-airline"), set[str]()
     for name, trajectory in runs(folder):
         pack = shelf.pack_for(trajectory)
@@ -75,8 +75,8 @@ def _of_one(pack: Pack, name: str, trajectory: Trajectory, asked: set[str]) -> I
 
 
 def _exchange(trajectory: Trajectory, step: int) -> tuple[int, int]:
-    """Return the steps of the user's last message before a call and of the agent's last message before that; -1 if
-    missing.
+    """Return the steps of the user's last message before a call, and of the agent's last message before that. A missing
+    message has step -1.
     """
     said = [(at, each.by) for at, each in enumerate(trajectory.events[:step]) if isinstance(each, Message)]
     answered = max((at for at, by in said if by == "user"), default=-1)
@@ -89,7 +89,6 @@ def _text(call: object) -> str:
 
 
 def table(found: list[Question]) -> str:
-    """Return the figures as a table."""
     tokens = [each.tokens for each in found]
 
     def share(name: str) -> str:

@@ -28,7 +28,7 @@ WRITES_LABELLED = {
     *("carhire", "fitness", "courier"),
     *("storage", "drycleaner", "solar"),
 }
-"""Trades whose authors labelled every write. A labelled call is a write, regardless of its name."""
+"""Trades whose authors labelled every write. A labelled call is a write, whatever its name."""
 RULE = "agreed-before-change"
 FILES = {
     "pack.yaml": "format: 1\nname: trade\ndocument: policy.md\n",
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def table() -> str:
-    """Return for each trade the writes labelled as agreed and as without consent, with the decisions."""
+    """Return the decisions for each trade, on writes labelled as agreed and on those labelled as without consent."""
     rows = ["| trade | agreed | taken for it | open | accused | without | found | open | missed |", "|---" * 9 + "|"]
     for folder in sorted(path for path in TRADES.iterdir() if path.is_dir()):
         seen = counted(folder)
@@ -60,12 +60,11 @@ def table() -> str:
 
 
 def counted_all() -> Counter[tuple[str, str]]:
-    """Return the sum over all trades, by label and decision."""
     return sum((counted(path) for path in TRADES.iterdir() if path.is_dir()), Counter[tuple[str, str]]())
 
 
 def counted(folder: Path) -> Counter[tuple[str, str]]:
-    """Return the number of writes by label and decision."""
+    """Count the writes by label and decision."""
     lines = [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
     catalogue = json.loads((folder / "tools.json").read_text())
     writes = {str(each["tool"]) for each in lines} if folder.name in WRITES_LABELLED else None

@@ -51,7 +51,7 @@ CHANGES = frozenset(
 )
 _A_CHUNK = 15
 _LONGEST = 1500
-"""The maximum number of characters of a tool's result that labelers see."""
+"""How many characters of a tool's result labelers see."""
 INSTRUCTIONS = """# How to label
 
 An airline's agent talks with a customer and changes bookings with its tools. Each chunk (`label-NN.md`) has {size}
@@ -81,8 +81,6 @@ Label = Literal["agreed", "not agreed", "cannot be said"]
 
 
 class Write(Struct, frozen=True):
-    """A drawn write."""
-
     id: str
     part: str
     trajectory: str
@@ -90,7 +88,7 @@ class Write(Struct, frozen=True):
 
 
 class Labelled(Struct, frozen=True):
-    """A labeler's label of a write."""
+    """A labeler's label for a write."""
 
     id: str
     label: Label
@@ -98,7 +96,7 @@ class Labelled(Struct, frozen=True):
 
 
 def draw(folder: Path, to: Path, count: int, seed: int) -> None:
-    """Draw writes. Write them for labelers, and the questions about them for readers."""
+    """Draw writes. Write them for labelers, and write the questions about them for readers."""
     drawn = list(_drawn(folder, count, seed))
     found = dict(_conversations(folder, drawn))
     to.mkdir(parents=True, exist_ok=True)
@@ -139,7 +137,7 @@ def _drawn(folder: Path, count: int, seed: int) -> Iterator[Write]:
 
 
 def _conversations(folder: Path, wanted: list[Write]) -> Iterator[tuple[str, Trajectory]]:
-    """Return the conversation of each write, by id."""
+    """Yield the conversation of each write, with its id."""
     ids = {(each.part, each.trajectory): each.id for each in wanted}
     for part in PARTS:
         for name, trajectory in runs(folder, (part,)):
@@ -148,14 +146,14 @@ def _conversations(folder: Path, wanted: list[Write]) -> Iterator[tuple[str, Tra
 
 
 def _policy(document: Path) -> str:
-    """Return the quote of the airline's policy that requires a yes."""
+    """Return the quote from the airline's policy that requires a yes."""
     return next(
         f"> {line}" for line in document.read_text(encoding="utf-8").splitlines() if "confirmation (yes)" in line
     )
 
 
 def _page(write: Write, trajectory: Trajectory) -> str:
-    """Return a conversation up to a write, as labelers read it."""
+    """Return a conversation up to a write, in the form that labelers read."""
     made = trajectory.events[write.step]
     assert isinstance(made, Call)
     told = [f"# {write.id}", "## The conversation"]
@@ -181,7 +179,7 @@ def _collected(trajectory: Trajectory) -> Collect:
 
 
 def _by_code(trajectory: Trajectory, step: int) -> bool | None:
-    """Return the decision about a write by code alone."""
+    """Return what code alone decides about a write."""
     ledger = Ledger(Shelf("tau-airline").pack_for(trajectory).schema)
     ledger.observe_all(0, trajectory.events)
     made = next(made for made in ledger.writes if made.step == step)
@@ -193,7 +191,7 @@ def _tokens(asked: list[Request]) -> float:
 
 
 def score(folder: Path, to: Path) -> bool:
-    """Print the results for writes on which both labelers agree. Return whether every goal is met."""
+    """Print the results for writes that both labelers agree on. Return whether every goal is met."""
     writes = msgspec.json.Decoder(Write).decode_lines((to / "writes.jsonl").read_bytes())
     said = [_labels(to / f"labels-{name}.jsonl") for name in "ab"]
     pairs = {each.id: tuple(one.get(each.id) for one in said) for each in writes}

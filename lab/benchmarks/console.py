@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
-    """The cost of the audit, of its index, and of each page."""
+    """Return the cost of the audit, of its index, and of each page."""
     out, noted = folder / "out", folder / "audit-seconds.json"
     if not noted.is_file():
         audit_once(folder, calls, noted)
@@ -102,7 +102,7 @@ def measured(folder: Path, calls: int) -> tuple[list[Row], list[Row]]:
 
 
 def audit_once(folder: Path, calls: int, noted: Path) -> None:
-    """Audit this number of calls as `bylaw audit` does, and record the processor time."""
+    """Audit `calls` calls as `bylaw audit` does, and record the processor time."""
     folder.mkdir(parents=True, exist_ok=True)
     write(folder, seeds=(1,), count=1500)
     request = Request((repeated(folder, calls),), "clinic", folder / "clinic.sqlite")
@@ -114,14 +114,13 @@ def audit_once(folder: Path, calls: int, noted: Path) -> None:
 
 
 def copied(source: Path, target: Path, *without: str) -> Path:
-    """Copy a folder anew."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(*without))
     return target
 
 
 def repeated(folder: Path, calls: int) -> Path:
-    """Repeat the logs with other names until enough calls are judged."""
+    """Repeat the logs under other names until enough calls are judged."""
     out = folder / "probe"
     audit(Request((folder / "logs.jsonl.gz",), "clinic", folder / "clinic.sqlite"), out)
     once = sum(1 for _ in (out / "calls.jsonl").open("rb"))
@@ -137,7 +136,7 @@ def repeated(folder: Path, calls: int) -> Path:
 
 
 def warm(view: View) -> None:
-    """Load the data of `bylaw view` in a thread, as when its first page is requested."""
+    """Load the data of `bylaw view` in a thread, as a request for its first page does."""
     load_templates()
     view.pack_now()
 
@@ -206,7 +205,9 @@ def addresses_of(view: View) -> list[tuple[str, str]]:
 
 
 def pages_timed(reader: TestClient, view: View) -> list[Row]:
-    """Measure every page and return the slowest of several rounds. The first round, which fills caches, is separate."""
+    """Measure every page and return the slowest of several rounds. The first round fills caches and is reported
+    separately.
+    """
     addresses = addresses_of(view)
     timed: list[Row] = []
     for address, _ in addresses:
@@ -224,7 +225,6 @@ def pages_timed(reader: TestClient, view: View) -> list[Row]:
 
 
 def seconds_for(ask: Callable[[], Any]) -> float:
-    """Return the processor time of one response."""
     began = process_time()
     answer = ask()
     spent = process_time() - began
@@ -241,7 +241,7 @@ def told_times(spent: list[float]) -> tuple[str, str]:
 
 
 def waived(reader: TestClient, view: View, number: int) -> tuple[float, float]:
-    """Waive a finding through its page and reload the list. Return the time of each."""
+    """Waive a finding through its page and reload the list. Return both times."""
     row = view.index.findings(Wanted(), after=number, limit=1)[0]
     token = reader.get(f"/finding/{row.id}").text.split('name="token" value="')[1][:64]
     form = {"token": token, "by": "Mara", "reason": "agreed", "expires": "2999-01-01"}
@@ -250,7 +250,7 @@ def waived(reader: TestClient, view: View, number: int) -> tuple[float, float]:
 
 
 def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
-    """Return Chromium's work and first contentful paint for each page; empty if there is no browser."""
+    """Return Chromium's work and first contentful paint for each page. The result is empty if there is no browser."""
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not executable or importlib.util.find_spec("playwright") is None:
         return {}
@@ -280,7 +280,7 @@ def paints(view: View, addresses: list[str]) -> dict[str, tuple[str, str]]:
 
 
 def painted_at(page: Any, asked: Any, address: str) -> tuple[float, float]:
-    """Return the wall time until a page first shows something, and the thread's processor time, in milliseconds."""
+    """Return when a page first shows something (wall time), and the thread's processor time, both in milliseconds."""
     page.goto(address)
     paint = "(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime"
     while (at := page.evaluate(paint)) is None:
@@ -295,7 +295,6 @@ def worked_by(asked: Any) -> float:
 
 
 def told(facts: list[Row], pages: list[Row]) -> str:
-    """Return the section of the page."""
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
     load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
     return "\n".join(

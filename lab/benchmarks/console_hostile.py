@@ -34,7 +34,7 @@ _NEVER = frozenset(("iframe", "object", "embed", "base", "svg-script", "style"))
 
 
 def hostile(field: str, *, slash: str = "/") -> str:
-    """Markup that would call `hit`, a template's braces, bidirectional controls, a terminal escape and a NUL."""
+    """Return markup that would call `hit`, a template's braces, bidirectional controls, a terminal escape and a NUL."""
     name = f"zz-{field.replace(' ', '-')}"
     return (
         f"{name} <img src=x onerror=hit()><b id='{name}'>\"'><{slash}script><script>hit()<{slash}script>"
@@ -186,7 +186,7 @@ def audit_pages(folder: Path) -> tuple[Any, list[str]]:
 
 
 def digest(reader: TestClient) -> str:
-    """Return the fields of a signature of the hostile policy."""
+    """Return the form fields that sign the hostile policy."""
     found = re.search(r'name="digest" value="([0-9a-f]+)"', reader.get("/policy/appointment-owner").text)
     assert found is not None
     return found[1]
@@ -239,8 +239,8 @@ def ask_a_person(client: TestClient, name: str) -> str:
 
 
 def sizes(folder: Path) -> tuple[Any, dict[str, str]]:
-    """Audit conversations, each of which is very large in one respect. Return the address of each conversation's page,
-    by this respect.
+    """Audit conversations that are each very large in one respect. Return the address of each one's page, by this
+    respect.
     """
     write(folder / "base", seeds=(3,), count=30)
     with gzip.open(folder / "base" / "logs.jsonl.gz") as lines:
@@ -292,7 +292,7 @@ def _has_write(record: dict[str, Any]) -> bool:
 
 
 def timed(reader: TestClient, path: str) -> tuple[float, str]:
-    """Return a page's text and its processor time in milliseconds."""
+    """Return the text of a page and its processor time in milliseconds."""
     began = time.process_time()
     answer = reader.get(path)
     spent = (time.process_time() - began) * 1000

@@ -20,5 +20,4 @@ def put_section(page: Path, heading: str, text: str) -> None:
 
 
 def table(head: Row, rows: list[Row]) -> list[str]:
-    """Return a Markdown table."""
     return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]

@@ -33,12 +33,12 @@ DECIDING = 1.0
 KEY, TAP = 0.2, 1.0
 REASON, NAME = "read the exchange", "Mara"
 EVERY = 4
-"""One answer in this many is "no"."""
+"""One in this many answers is "no"."""
 
 
 @contextmanager
 def served(out: Path) -> Iterator[str]:
-    """Yield the address of the console on an audit."""
+    """Yield the address of the console for an audit."""
     config = uvicorn.Config(view_app(View(out)), host="127.0.0.1", port=0, log_level="error", lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -53,7 +53,7 @@ def served(out: Path) -> Iterator[str]:
 
 
 def settle(page: Any, home: str, out: Path, most: int, *, by_touch: bool) -> Counter[str]:
-    """Decide this number of calls on the open page."""
+    """Decide `most` calls on the open page."""
     counts: Counter[str] = Counter()
     row = next(row for row in open_index(out).findings(Wanted(state="open"), limit=100) if row.exchange)
     page.goto(f"{home}/findings?state=open&reason={row.reason}&open={row.id}")

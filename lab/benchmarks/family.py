@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Family:
-    """The last seen CPU time and memory of a started driver and its descendants, including those that have ended."""
+    """The CPU time and memory of a driver and its descendants when last seen, including those that have ended."""
 
     def __init__(self, driver: "subprocess.Popen[str]") -> None:
         self._driver = driver
@@ -20,7 +20,7 @@ class Family:
         self._workers: set[int] = set()
 
     def look(self) -> bool:
-        """Update the measurements. Return whether the driver still runs."""
+        """Measure again. Return whether the driver is still running."""
         if self._driver.poll() is not None:
             self.wall = self.wall or time.monotonic() - self._start
             return False
@@ -41,7 +41,6 @@ class Family:
 
     @property
     def status(self) -> int:
-        """Return the driver's exit status."""
         return self._driver.wait()
 
     def told(self) -> str:
@@ -57,12 +56,11 @@ class Family:
 
 
 def children(pid: int) -> list[int]:
-    """Return the workers below a driver, for either engine. Helper processes are not workers."""
+    """Return the workers of a driver, for either engine. Helper processes are not workers."""
     return [each for each in family_of(pid) if is_worker(each)]
 
 
 def family_of(pid: int) -> list[int]:
-    """Return a process and its descendants."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

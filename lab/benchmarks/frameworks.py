@@ -172,7 +172,7 @@ def main() -> int:
 
 
 def column(name: str, environment: Path) -> dict[str, str]:
-    """Run the tests of one framework and return its results by situation."""
+    """Run the tests of one framework. Return its results by situation."""
     python = prepare(name, LANES[name], environment, fresh=False)
     report = environment / "matrix.xml"
     report.unlink(missing_ok=True)
@@ -200,7 +200,7 @@ def verdict(test: str, cases: list[ElementTree.Element]) -> str:
 
 
 def table(columns: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a line for each framework: its version, and the table rows that its tests do not confirm."""
+    """Return a line for each framework: its version, and the rows of the table that its tests do not confirm."""
     situations = f"{', '.join(ROWS[:-1])} and {ROWS[-1]}"
     intro = f"We tested each adapter with the real library: {situations}."
     lines = [*textwrap.wrap(intro, 120), "", "| version | passed |", "|---|---|"]
@@ -212,7 +212,7 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def read_page(page: Path | None) -> dict[str, dict[str, str]]:
-    """Return each framework's cells from an earlier version of the page."""
+    """Return the cells of each framework from an earlier version of the page."""
     text = page.read_text(encoding="utf-8") if page else ""
     by_package = {LANES[name].versions[0]: name for name in CELLS}
     found: dict[str, dict[str, str]] = {}

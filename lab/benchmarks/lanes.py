@@ -33,10 +33,9 @@ versions that its extra allows, not the pinned ones.
 
 
 class Lane(NamedTuple):
-    """A group of tests and their requirements."""
+    """A group of tests, and what they require."""
 
     tests: tuple[str, ...]
-    """Patterns of paths in `tests`."""
     extras: str = ""
     packages: tuple[str, ...] = ()
     """Packages that only the tests need."""
@@ -51,7 +50,7 @@ class Lane(NamedTuple):
     """Part of the skip reason of a test that may be skipped here."""
 
     def lack(self) -> str:
-        """Return why the lane cannot run on this machine; empty if the lane can run."""
+        """Return why the lane cannot run on this machine, or an empty string if it can."""
         if self.variable and not Path(os.environ.get(self.variable, "")).is_file():
             return f"{self.variable} names no file"
         if self.program and not (os.environ.get(self.program.upper()) or shutil.which(self.program)):
@@ -141,7 +140,7 @@ def main() -> int:
 
 
 def run(name: str, lane: Lane, environment: Path, *, fresh: bool) -> tuple[Outcome, bool]:
-    """Run a lane and return its row and whether it passed."""
+    """Run a lane. Return its row and whether it passed."""
     day = f"{datetime.now(UTC):%Y-%m-%d}"
     if lack := lane.lack():
         print(f"{name}: not run: {lack}", flush=True)

@@ -23,19 +23,19 @@ from bylaw.trace import Call, Event, Result, Trajectory, read
 
 SEED = 12
 Place = tuple[str, int]
-"""A write call, given by its conversation and step."""
+"""A write call, as its conversation and step."""
 PRICES = {"modify-cabin-price"}
 """Policies about the cost of a change, not about whether it is allowed."""
 DRAWN = {"flagged": 100, "unnamed": 12, "price": 10, "other": 24, "without": 48}
-"""The maximum number of calls of each stratum."""
+"""The maximum number of calls drawn from each stratum."""
 FURTHER = 48
-"""The number of calls that `further` creates."""
+"""How many calls `further` creates."""
 _WITHOUT = "-without-"
-"""Separates a conversation's id from the removed look-up."""
+"""Separates the id of a conversation from the removed look-up."""
 
 
 class Read(NamedTuple):
-    """A conversation to show to readers, with its world and the write calls to judge."""
+    """A conversation for readers, with its world and the write calls to judge."""
 
     trajectory: Trajectory
     world: World | None
@@ -50,13 +50,13 @@ class Draw(NamedTuple):
     labels: Path
     conversations: list[Read]
     strata: dict[Place, str]
-    """The stratum of each call; empty for a draw without strata."""
+    """The stratum of each call. It is empty for a draw without strata."""
     sizes: dict[str, int]
     """How many calls each stratum was drawn from."""
 
     @property
     def places(self) -> list[Place]:
-        """Yield every call, in the readers' order."""
+        """Return every call, in the readers' order."""
         return [(each.trajectory.id, step) for each in self.conversations for step in each.steps]
 
 
@@ -130,7 +130,6 @@ def _read(files: Sequence[Path]) -> Iterator[tuple[Trajectory, Path]]:
 
 
 def writes(pack: Pack, trajectory: Trajectory) -> tuple[int, ...]:
-    """Return the steps of the agent's write calls."""
     return tuple(
         step
         for step, event in enumerate(trajectory.events)
@@ -139,7 +138,6 @@ def writes(pack: Pack, trajectory: Trajectory) -> tuple[int, ...]:
 
 
 def is_write(pack: Pack, call: Call) -> bool:
-    """Whether a call's tool changes something."""
     tool = pack.schema.tools.get(call.tool)
     return tool is not None and tool.effect == "write"
 
@@ -147,7 +145,7 @@ def is_write(pack: Pack, call: Call) -> bool:
 def judged(
     pack: Pack, trajectory: Trajectory, world: World | None, places: set[Place] | None = None
 ) -> list[CallVerdict]:
-    """Return the verdicts on all or some write calls of a conversation. A search looks only for these."""
+    """Return the verdicts on the write calls of a conversation, or only on those in `places`."""
     session = Session(pack, world=world)
     observed = 0
     for step in writes(pack, trajectory):
@@ -184,7 +182,9 @@ def _text(result: Result) -> str:
 def _made(
     pack: Pack, found: Sequence[tuple[Trajectory, Path]], chance: random.Random, wanted: int
 ) -> Iterator[tuple[Trajectory, Path, int]]:
-    """Yield conversations with a good outcome, each without one look-up that shows an entity named by the write."""
+    """Yield conversations with a good outcome, each with one look-up removed. It shows an entity that the
+    write names.
+    """
     well = [each for each in found if each[0].outcome is not None and each[0].outcome.good]
     count = 0
     for trajectory, file in chance.sample(well, len(well)):
@@ -200,7 +200,7 @@ def _made(
 
 
 def _look_ups(pack: Pack, trajectory: Trajectory, step: int) -> list[int]:
-    """Yield the read calls before a write whose result names an entity that the write names."""
+    """Return the steps of the reads before a write whose results name an entity that the write names."""
     call = trajectory.events[step]
     assert isinstance(call, Call)
     answers = [

@@ -35,7 +35,7 @@ from bylaw_lab.search import ModelSearch
 CLINIC_TOOLS = Path(__file__).parents[1] / "packs" / "clinic_compiled" / "source" / "tools.json"
 CLINIC_SEARCHED = 30
 SEARCHED = {"flagged": 200, "without": 200, "other": 6, "price": 3, "unnamed": 3}
-"""The maximum number of calls of each stratum for the model search."""
+"""How many calls of each stratum the model search covers at most."""
 RESAMPLED = 2000
 Found = dict[Place, bool]
 
@@ -78,7 +78,7 @@ def airline(data: Path, draws: Sequence[Draw], name: str) -> Domain:
 
 
 def read_words(file: Path) -> dict[Place, dict[str, str]]:
-    """Return the readers' labels of each airline call."""
+    """Return the readers' labels for each airline call."""
     if not file.exists():
         return {}
     with file.open(newline="") as lines:
@@ -100,7 +100,7 @@ HEADS = f"{'':38} {'calls':>5} {'near-miss rate':>22} {'true':>5} {'precision':>
 
 
 def row(name: str, found: Found, truth: Found) -> str:
-    """Return the near-miss rate, precision and recall, each with its 95 % interval."""
+    """Return the near-miss rate, precision and recall, each with its 95% interval."""
     known = {place: flag for place, flag in found.items() if place in truth}
     right = sum(flag and truth[place] for place, flag in known.items())
     said, true = sum(known.values()), sum(truth[place] for place in known)
@@ -117,7 +117,7 @@ def _interval(value: float, low: float, high: float) -> str:
 
 
 def weighed(name: str, found: Found, truth: Found, strata_of: dict[Place, str], sizes: dict[str, int]) -> str:
-    """Return the same figures over all recorded calls, weighted by stratum, with bootstrap intervals."""
+    """Return the same figures for all recorded calls, weighted by stratum, with bootstrap intervals."""
     groups: dict[str, list[Place]] = defaultdict(list)
     for place in sorted(found):
         if place in truth and strata_of[place] in sizes:
@@ -145,7 +145,7 @@ def weighed(name: str, found: Found, truth: Found, strata_of: dict[Place, str], 
 
 
 def told(domain: Domain, way: str, found: Found) -> Iterator[str]:
-    """Yield the lines of one method, with additional lines for amounts and for weighted calls."""
+    """Yield the lines about one method, with additional lines for amounts and for weighted calls."""
     yield row(f"{domain.name}, {way}", found, domain.truth)
     if domain.wider is not None:
         yield row("  amounts counted, too", found, domain.wider)
@@ -208,7 +208,6 @@ def _code_told(domain: Domain, way: str, written: Callable[..., object], chat: C
 
 
 def main() -> int:
-    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--airline", type=Path)
     parser.add_argument("--answers", type=Path, default=Path(__file__).parent / "recorded" / "near-miss-search")

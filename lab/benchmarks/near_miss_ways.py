@@ -22,30 +22,30 @@ from bylaw.trace import Trajectory
 from bylaw_lab.search import ModelSearch
 
 SHOWN = 20
-"""The number of conversations for testing look-up code."""
+"""How many conversations look-up code is tested on."""
 
 
 class Domain(NamedTuple):
-    """Conversations with their pack, and the truth about their write calls if it is known."""
+    """Conversations with their pack and, if known, the truth about their write calls."""
 
     name: str
     pack: Pack
     trajectories: Sequence[tuple[Trajectory, World | None]]
     places: set[Place] | None
-    """The calls that count; None means all calls."""
+    """The calls that count. None means all calls."""
     truth: dict[Place, bool]
     cards: Mapping[str, Card]
     searched: set[Place]
-    """The write calls for the model search."""
+    """The write calls that the model search covers."""
     wider: dict[Place, bool] | None = None
     """The truth if amounts that had not been shown also count."""
     strata: dict[Place, str] | None = None
     sizes: dict[str, int] | None = None
-    """For a draw with strata: the stratum of each call, and how many calls each stratum was drawn from."""
+    """How many calls each stratum was drawn from, for a draw with strata."""
 
 
 def flagged(pack: Pack, domain: Domain, places: set[Place] | None = None) -> dict[Place, bool]:
-    """Return for all or some write calls whether they are near-misses by the paper's criterion."""
+    """Return for each write call, or those in `places`, whether it is a near-miss by the paper's criterion."""
     return {place: worst(list(said.values())) == "near_miss" for place, said in _verdicts(pack, domain, places).items()}
 
 
@@ -59,7 +59,6 @@ def grounds(domain: Domain) -> dict[Place, tuple[str, ...]]:
 
 
 def _verdicts(pack: Pack, domain: Domain, places: set[Place] | None) -> dict[Place, dict[str, Verdict]]:
-    """Return every policy's verdict on each write call."""
     places = domain.places if places is None else places
     names = None if places is None else {name for name, _ in places}
     found: dict[Place, dict[str, Verdict]] = {}
@@ -77,7 +76,7 @@ def without_observations(pack: Pack) -> Pack:
 
 
 def by_code(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
-    """Judge the calls with look-up functions for all fields, written in a few questions."""
+    """Judge the calls with look-up functions for all fields, which were written in a few questions."""
     desk = Desk(at_hand(chat))
     while True:
         desk.begin()
@@ -88,7 +87,7 @@ def by_code(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
 
 
 def by_code_of_policies(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], Lookups]:
-    """Judge the calls with look-up functions that were written for one policy each and used only for that policy."""
+    """Judge the calls with look-up functions that were each written for one policy and used only for that policy."""
     read = {name: fields_read([guard], domain.pack.schema) for name, guard in domain.pack.guards.items()}
     desk = Desk(at_hand(chat))
     while True:
@@ -123,7 +122,7 @@ def _written(domain: Domain, desk: Desk, wanted: Mapping[str, Sequence[str]]) ->
 
 
 def _seeing(pack: Pack, made: Lookups) -> Pack:
-    """Return the pack with look-up functions instead of observations."""
+    """Return the pack with look-up functions in place of observations."""
     functions, faults = parse_lookups(made.text, file="lookups.py", vocabulary=_vocabulary(pack))
     assert not faults, faults
     searches: dict[tuple[str, str], Callable[..., object]] = {
@@ -141,5 +140,5 @@ def by_model(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], ModelSearch
 
 
 def some(places: Sequence[Place], count: int, seed: int) -> set[Place]:
-    """Draw a number of calls with a seed."""
+    """Draw `count` calls at random."""
     return set(random.Random(seed).sample(sorted(places), min(count, len(places))))

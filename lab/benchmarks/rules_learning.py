@@ -1,4 +1,4 @@
-"""Compares learned weights with the true rule set and the paper's loss, with noisy labels and three wrong rules."""
+"""Compares learned weights with the true rule set and the paper's loss, using noisy labels and three wrong rules."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ Broken = tuple[tuple[bool, ...], bool]
 
 
 def synthetic(rng: random.Random, count: int, *, true: int = 30, wrong: int = 3) -> list[Broken]:
-    """Return trajectories that sometimes break true rules and often break wrong rules, which are harmless to break."""
+    """Return trajectories that sometimes break true rules, and often break wrong rules, which is harmless."""
     made: list[Broken] = []
     rates = [rng.choice([0.005, 0.01, 0.03]) for _ in range(true)]
     for _ in range(count):
@@ -40,8 +40,8 @@ WRONG = {
 def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
     """Return simulated conversations: the rules that their acts break, and whether the simulator finds no violation.
 
-    The pack's guards find broken policies without a database. The rules therefore have less information than the
-    labels, and even the true rule set makes mistakes.
+    The pack's guards find broken policies without a database. So the rules have less information than the labels, and
+    even the true rule set makes mistakes.
     """
     pack = load_pack("clinic")
     texts = {name: f'ALWAYS (write IMPLIES NOT "breaks {name}")' for name in sorted(pack.guards)} | WRONG
@@ -59,7 +59,7 @@ def clinic(seed: int, count: int) -> tuple[list[str], list[Broken]]:
 
 
 def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
-    """Return the predicates that are true of each act of the agent."""
+    """Yield the predicates that are true at each act of the agent."""
     session = Session(pack, mode="hindsight")
     writes: set[int] = set()
     for step, event in enumerate(trajectory.events):
@@ -81,10 +81,10 @@ def acts(pack: Pack, trajectory: Trajectory) -> Iterator[set[str]]:
 def experiment(
     title: str, rules: Sequence[str], wrong: int, taught: Sequence[Broken], tested: Sequence[Broken]
 ) -> None:
-    """Train on the first trajectories, with noisy labels, and test on the remaining trajectories, with clean labels.
+    """Train on the first trajectories, with noisy labels, and test on the others, with clean labels.
 
-    A single draw of noise and a single random start say little, especially for the paper's loss. Each is therefore
-    repeated for all `SEEDS`.
+    A single draw of noise and a single random start say little, especially for the paper's loss. So each is repeated
+    for all `SEEDS`.
     """
     test = [LabelledAct(tuple(-float(b) for b in broken), safe) for broken, safe in tested]
     truth = [1.0] * (len(rules) - wrong) + [0.0] * wrong
@@ -128,7 +128,7 @@ def learning(*, teach: int = 2000, test: int = 1000) -> None:
 
 
 def own_rules(*, conversations: int = 600) -> None:
-    """Return the clinic pack's own rules, labelled with the simulator's judgement of each write."""
+    """Measure the clinic pack's own rules, labelled with the simulator's judgement of each write."""
     made = list(simulated(5, conversations))
     labels = {
         each.trajectory.id: [Label(label.trajectory, label.safe, label.step) for label in each.labels]

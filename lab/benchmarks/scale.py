@@ -48,7 +48,7 @@ from bylaw_lab.clinic.simulator.generate import simulated
 from bylaw_lab.clinic.simulator.world import build
 
 EACH = 5000
-"""The number of conversations per seed and per file."""
+"""How many conversations each seed and each file has."""
 OPENING = b'"messages":[{'
 
 
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def write_logs(folder: Path, count: int, distinct: int) -> int:
-    """Return files of 5,000 conversations. Files beyond `distinct` repeat earlier files with other ids."""
+    """Write files of 5,000 conversations. Files beyond `distinct` repeat earlier files with other ids."""
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     world = folder / "clinic.sqlite"
     if not world.is_file():
@@ -111,7 +111,7 @@ def write_logs(folder: Path, count: int, distinct: int) -> int:
 
 
 def timed(number: int) -> bytes:
-    """Return the beginning of a conversation's first message, with a time of the file's day."""
+    """Return the beginning of a conversation's first message, with a time on the file's day."""
     return b'"messages":[{"time":"2025-04-%02dT09:00:00Z",' % (1 + number % 30)
 
 
@@ -127,12 +127,12 @@ def request_for(folder: Path, count: int) -> Request:
 
 
 def shards_of(given: Any) -> int:
-    """Return the approximate number of shards of a run. A file has at least one."""
+    """Return the approximate number of shards in a run. A file has at least one."""
     return sum(-(-size_of(file) // int(given.shard)) for file in request_for(given.folder, given.count).files)
 
 
 def run(given: Any, out: Path) -> int:
-    """Run an engine once. The other commands start this in its own process."""
+    """Run an engine once. The other commands start this in a process of its own."""
     engine = RayEngine(given.workers) if given.engine == "ray" else LocalEngine(given.workers)
     audit_in_shards(request_for(given.folder, given.count), out, engine, size=given.shard)
     return 0
@@ -146,7 +146,7 @@ def started(given: Any, out: Path, *, engine: str = "", what: str = "run") -> "s
 
 
 def cost(given: Any) -> int:
-    """Compare the CPU seconds of an engine and a plain loop, started together, and their output."""
+    """Compare the CPU seconds and output of an engine and a plain loop that are started together."""
     plain, out = given.folder / "out-plain", given.folder / f"out-{given.engine}"
     is_same = True
     for _ in range(given.rounds):
@@ -211,8 +211,7 @@ def plain_loop(request: Request, out: Path) -> None:
 
 
 def kills(given: Any) -> int:
-    """Compare every row of every table from a run that is killed repeatedly at random with the same row from an
-    undisturbed run.
+    """Compare a run that is repeatedly killed at random with an undisturbed run, row by row in every table.
 
     The undisturbed run always uses the local engine, and runs once.
     """
@@ -229,7 +228,8 @@ def kills(given: Any) -> int:
         process = started(given, out)
         while process.poll() is None:
             left = given.kills - sum(done.values())
-            # The kills are at random times, on average a tenth of the run apart, and sooner if less of the run is left.
+            # The kills come at random times, on average a tenth of the run apart, and sooner if less of the run is
+            # left.
             wait = draw.uniform(0.2, 1.8) * shards / (given.kills + 1)
             parts = made_parts(out)
             while process.poll() is None and (left == 0 or made_parts(out) < parts + wait):
@@ -237,7 +237,7 @@ def kills(given: Any) -> int:
             if process.poll() is not None or not left:
                 continue
             workers = children(process.pid)
-            # Only Ray's workers are killed: a cluster survives its drivers only if no driver started it.
+            # Only Ray's workers are killed. A cluster survives its drivers only if no driver started it.
             whom = "driver" if given.engine == "local" and (draw.random() < 0.4 or not workers) else "worker"
             if whom == "worker" and not workers:
                 continue
@@ -272,12 +272,12 @@ def same_rows(one: Path, other: Path, table: str) -> tuple[bool, int]:
         return found.sort_by(order).combine_chunks()
 
     left, right = rows(one), rows(other)
-    # Equal rows may have another order in the dictionary of words.
+    # Equal rows may have their words in a different order in the dictionary.
     return left.equals(right) or left.to_pylist() == right.to_pylist(), left.num_rows
 
 
 def sql(given: Any) -> int:
-    """Measure the seconds of built-in queries over many calls, which are an audit's calls with new ids and days."""
+    """Measure the seconds of built-in queries over many calls. These are an audit's calls with new ids and days."""
     source, out = given.out or given.folder / "out-local", given.folder / "out-many"
     if not (source / "tables").is_dir():
         raise SystemExit("run `cost` first, or give tables by --out: they are repeated")
@@ -303,7 +303,9 @@ REPEATED = ("calls", "conversations")
 
 
 def repeat_tables(source: Path, out: Path, rows: int) -> None:
-    """Write tables again with this number of calls, without the JSON lines, which queries of rates do not read."""
+    """Repeat the tables until they have this many calls. JSON lines are left out, because queries of rates do not read
+    them.
+    """
     import duckdb
 
     shutil.rmtree(out, ignore_errors=True)

@@ -27,7 +27,7 @@ from bylaw.audit.batch.tables import TABLES, WRITTEN, arrow_schema
 from bylaw.audit.request import Request
 
 CALLS, FLAGGED = 3, 20
-"""The number of calls per conversation. One in this number of conversations has a finding."""
+"""Each conversation has the first number of calls. One in the second number of conversations has a finding."""
 AT_ONCE = 1 << 17
 RECORD = json.dumps({"agent": "bot", "policies": [{"id": "late-cancel-fee", "because": "the fee is $40.00"}] * 4})
 POLICIES = [
@@ -38,7 +38,7 @@ COUNTS = json.dumps({"numbers": NUMBERS, "evidence": {}, "limited": [], "faults"
 
 
 class Clock:
-    """Calls a function and records the duration of the last call."""
+    """Calls a function and records how long the last call took."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -53,7 +53,7 @@ class Clock:
 
 
 class Made:
-    """Replaces the workers: every shard is a range of generated conversations."""
+    """Replaces the workers. Every shard is a range of generated conversations."""
 
     def __init__(self, names: list[range], days: int, total: int) -> None:
         self._names, self._days, self._total = names, days, total

@@ -25,8 +25,6 @@ opened: set[str] = set()
 
 
 class Here:
-    """Judges in this process."""
-
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         judge = Judge(job)
         for shard in shards:
@@ -73,7 +71,7 @@ def main() -> int:
 
 
 def split(source: Path, target: Path, count: int, logs: int) -> list[Path]:
-    """Write the first conversations of some logs to logs of equal length."""
+    """Divide the first conversations of some logs into logs of equal length."""
     lines = (line for file in sorted(source.glob("*.jsonl")) for line in file.open("rb"))
     made: list[Path] = []
     for number in range(logs):

@@ -26,7 +26,7 @@ PAGE = ROOT / "lab" / "results" / "pages" / "scan.md"
 
 SEARCH = {"search_direct_flight", "search_onestop_flight"}
 AIRLINE = {
-    # The look-ups that independent labels read from the airline's policy.
+    # The look-ups that independent readers found in the airline's policy.
     "book_reservation": {"get_user_details", *SEARCH},
     "cancel_reservation": {"get_reservation_details", "get_flight_status"},
     "update_reservation_flights": {"get_reservation_details", "get_user_details", "get_flight_status", *SEARCH},
@@ -36,11 +36,10 @@ AIRLINE = {
 }
 
 Score = tuple[int, int, int, int]
-"""For look-ups: the number proposed and right, proposed, needed and found, and needed."""
+"""For look-ups: how many were proposed and right, proposed, needed and found, and needed."""
 
 
 def proposed(found: Scan) -> dict[str, set[str]]:
-    """Return the look-ups proposed for each write tool."""
     return {write.tool: {tool for habit in write.habits for tool in habit.tools} for write in found.writes}
 
 
@@ -64,7 +63,6 @@ def needed_things(pack: Pack) -> dict[str, set[str]]:
 
 
 def score_lookups(found: Scan, needed: dict[str, set[str]]) -> Score:
-    """Compare look-ups with a list."""
     guesses = proposed(found)
     right = sum(len(guesses.get(tool, set()) & wanted) for tool, wanted in needed.items())
     return right, sum(len(guesses.get(tool, set())) for tool in needed), right, sum(map(len, needed.values()))

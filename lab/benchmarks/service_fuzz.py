@@ -90,7 +90,7 @@ async def _not_http(port: int, sent: bytes) -> None:
 
 
 def schemathesis(service: Service, count: int, seed: int, findings: Findings) -> None:
-    """Send requests generated from the document, valid and invalid."""
+    """Send valid and invalid requests generated from the document."""
     import requests
     import schemathesis as tool
     from hypothesis import HealthCheck, Phase, given, settings

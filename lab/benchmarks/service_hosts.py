@@ -21,7 +21,7 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 class Talks:
-    """Yields one request of each conversation in turn. A new conversation replaces a conversation that ends."""
+    """Yields one request of each conversation in turn. When a conversation ends, a new one takes its place."""
 
     def __init__(self, recorded: Iterable[Trajectory], open_at_once: int, first: int = 0, step: int = 1) -> None:
         made = ([request.sent for request in requests_of(each, NAME.decode())] for each in recorded)
@@ -32,7 +32,7 @@ class Talks:
         self._waiting: deque[deque[bytes]] = deque()
 
     def next(self) -> deque[bytes]:
-        """A conversation whose first request is due."""
+        """Return a conversation whose first request is due."""
         if self._begun < self._open_at_once or not self._waiting:
             name = b"conversation-%07d" % self._number
             script = self._scripts[self._number % len(self._scripts)]
@@ -62,7 +62,7 @@ class Wire(asyncio.Protocol):
         self._transport = transport
 
     def ask(self, request: bytes, done: Callable[[int, bytes], None]) -> None:
-        """Send a request; `done` gets the status and the response."""
+        """Send a request. `done` gets the status and the response."""
         assert self._transport is not None
         self._done = done
         self._transport.write(request)
@@ -98,12 +98,11 @@ class Host:
         self._free: list[Wire] = []
         self._all: list[Wire] = []
         self.took: list[float] = []
-        """Seconds from a request's due time to its response."""
+        """Seconds from the time a request is due to its response."""
         self.wrong: list[bytes] = []
         self.sent = 0
 
     async def connect(self) -> Wire:
-        """Open one more connection."""
         loop = asyncio.get_running_loop()
         _, wire = await loop.create_connection(Wire, "127.0.0.1", self._port)
         self._all.append(wire)
@@ -143,7 +142,7 @@ class Host:
 
 
 async def hosts_of(port: int, talks: Iterable[Talks], kind: type[Host] = Host) -> list[Host]:
-    """Return the given number of hosts, each with one open connection."""
+    """Return one host for each of the talks, each with one open connection."""
     found = [kind(port, each) for each in talks]
     for host in found:
         await host.ready(1)

@@ -40,15 +40,15 @@ from bylaw.shield.history import read_history
 
 CLIENTS = 64
 ONE_FIRST = 0.3
-"""Seconds between the kill of one worker and the kill of all, in every second run."""
+"""Seconds between killing one worker and killing all of them, in every second run."""
 
 
 ROUNDS = 3
-"""The maximum number of attempts to send a request."""
+"""How often a request is sent at most."""
 
 
 class Unanswered(Exception):
-    """The service's response if it could not write the log."""
+    """The service responded that it could not write the log."""
 
 
 class Told:
@@ -58,7 +58,7 @@ class Told:
         self.events: list[tuple[Any, ...]] = []
         self.decisions: list[tuple[str, str, bool]] = []
         self.pending: Request | None = None
-        """The request without a response."""
+        """The request that has no response yet."""
         self.rest: deque[Request] = deque()
 
     def acknowledge(self, request: Request, body: bytes) -> None:
@@ -69,7 +69,7 @@ class Told:
 
 
 class Run:
-    """Run the service once, from its start to its kill."""
+    """One run of the service, from its start to its kill."""
 
     def __init__(self, store: str, services: int, workers: int, work: Work) -> None:
         self.store = store
@@ -81,7 +81,7 @@ class Run:
         self.service = started(store, services, workers, stderr=subprocess.DEVNULL)
 
     async def lose_its_log(self, after: float) -> None:
-        """Kill the database and restart it after all clients have noticed. The service keeps running."""
+        """Kill the database, and restart it after all clients have noticed. The service keeps running."""
         await self.service.ready()
         clients = self._clients()
         await asyncio.sleep(after)
@@ -144,7 +144,7 @@ class Run:
         return faults
 
     async def stuck(self, most: int) -> tuple[int, list[str]]:
-        """Retry the requests without a response. Return their number and the conversations that do not continue."""
+        """Retry the requests without a response. Return their number, and the conversations that do not continue."""
         if not self.service.is_up:
             self.service = started(self.store, self._services, self._workers)
             await self.service.ready()
@@ -166,7 +166,7 @@ class Run:
         return len(waiting), faults
 
     async def _asked(self, connection: Connection, request: Request) -> tuple[int, bytes]:
-        """A worker notices the lost database connection only at a request, so the client sends the request again."""
+        """Send a request twice if needed, because a worker notices a lost database connection only at a request."""
         for _ in range(ROUNDS):
             status, body = await connection.ask(request.sent)
             if status != 503:

@@ -32,7 +32,7 @@ from bylaw.trace import Call, Message, Trajectory
 
 HOSTS = 64
 OPEN = 384
-"""The number of conversations at the same time."""
+"""How many conversations are open at the same time."""
 
 
 async def closed_loop(hosts: Sequence[Host], seconds: float) -> int:
@@ -87,8 +87,8 @@ def _refuse_wrong(hosts: Sequence[Host]) -> None:
 
 
 def busy() -> tuple[float, float]:
-    """Return the CPU seconds used on this machine, including this benchmark, and the CPU seconds that the machine's
-    host gave to other machines.
+    """Return the CPU seconds used on this machine, including this benchmark, and those that its host gave to other
+    machines.
     """
     first = Path("/proc/stat").read_text().splitlines()[0].split()
     user, nice, system, _, _, irq, soft, stolen = map(int, first[1:9])
@@ -97,9 +97,7 @@ def busy() -> tuple[float, float]:
 
 
 def speed() -> float:
-    """Return the CPU seconds of a million turns of a small loop. The time is higher on cores that are shared with other
-    processes.
-    """
+    """Return the CPU seconds of a million turns of a small loop, which takes longer on shared cores."""
     started, total = time.process_time(), 0
     for number in range(1_000_000):
         total += number * number
@@ -111,7 +109,7 @@ def deciding(recorded: Sequence[Trajectory]) -> float:
     shield, decided, started = Shield("clinic"), 0, 0.0
     for number, trajectory in enumerate([*recorded] * 6):
         if number == len(recorded) * 2:
-            # Create now what is created only once, so that it is not measured.
+            # What is created only once is created now, so that it is not measured.
             decided, started = 0, time.process_time()
         session = shield.session(trajectory.id)
         for step, event in enumerate(trajectory.events):
@@ -130,7 +128,6 @@ def percentile(times: list[float], share: float) -> float:
 
 
 async def measure(store: str, services: int, workers: int, seconds: float, rate: float, roam: bool) -> None:
-    """Measure one log."""
     in_server = is_server(store)
     print(described(store))
     cores, load = os.cpu_count(), os.getloadavg()[0]

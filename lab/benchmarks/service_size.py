@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def write(where: str, count: int) -> int:
-    """Decide every call of this number of conversations. Return the number of calls."""
+    """Decide every call in `count` conversations. Return the number of calls."""
     decided = 0
     recorded = conversations()
     with Shield("clinic", log=where) as shield:

@@ -1,5 +1,5 @@
-"""Creates a new log for one measurement of the service, in SQLite or in PostgreSQL, and describes its durability
-settings.
+"""Creates a new log for one measurement of the service, in SQLite or PostgreSQL, and describes its
+durability settings.
 """
 
 import argparse
@@ -18,7 +18,7 @@ KINDS = ("sqlite", "postgres")
 
 @contextmanager
 def new_log(kind: str) -> Generator[str]:
-    """Yield the address of a log that exists until the end of the `with`."""
+    """Yield the address of a log that exists until the end of the `with` block."""
     if kind == "postgres":
         with server() as address:
             yield address
@@ -37,12 +37,10 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
 
 
 def is_server(store: str) -> bool:
-    """Whether a log is in PostgreSQL."""
     return "://" in store
 
 
 def described(store: str) -> str:
-    """Describe the log and its settings."""
     if is_server(store):
         return f"log: PostgreSQL ({settings(store)})"
     return f"log: SQLite ({', '.join(f'{name}={value}' for name, value in SETTINGS.items())})"

@@ -112,7 +112,7 @@ class Forger:
         self.entries[self.entries.index(entry)] = replace(entry, **changes)
 
     def empty(self, entries: Sequence[Entry]) -> list[tuple[int, int]]:
-        """Empty entries in the same way as a removal. Return their numbers as ranges."""
+        """Empty entries as a removal does. Return their numbers as ranges."""
         for each in entries:
             self.change(each, body=None, salt=None, conversation=None, position=None, id=None)
         return [(each.number, each.number) for each in entries]
@@ -123,7 +123,7 @@ class Forger:
         self.entries.append(made)
 
     def sign(self, removal: Removal, key: bytes) -> bytes:
-        """Return the body of a removal at the end, signed with the adversary's own key."""
+        """Return the body of a removal at the end of the chain, signed with the adversary's own key."""
         self.write()
         last = self.entries[-1]
         body = encode(removal)
@@ -154,7 +154,6 @@ class Forger:
 
 
 def _renumber(entries: Sequence[Entry]) -> list[Entry]:
-    """Close the gaps in each conversation's positions."""
     seen: dict[str, int] = {}
     found: list[Entry] = []
     for each in entries:
@@ -174,7 +173,7 @@ def _removal(conversation: str, part: slice, *, key: bytes | None) -> Callable[[
 
 
 def _existing(changed: Callable[[Removal], Removal], *, is_fold: bool = False) -> Callable[[Forger], None]:
-    """Change the content of a genuine removal, and keep its signature."""
+    """Change the content of a genuine removal, but keep its signature."""
 
     def forge(forger: Forger) -> None:
         for each in [each for each in forger.entries if each.kind == "removal"]:
@@ -286,7 +285,7 @@ FORGERIES: dict[str, Callable[[Forger], None]] = {
 
 
 def written(path: Path) -> None:
-    """Return a log with every kind of entry that somebody could tamper with."""
+    """Write a log with every kind of entry that somebody could tamper with."""
     with Log(str(path)) as log:
         store = log.journal.store
         log.append([Draft(NORTH, "old", "event", b'{"said":"hello"}') for _ in range(3)])
@@ -313,7 +312,6 @@ def written(path: Path) -> None:
 
 
 def faults(path: Path, anchors: Sequence[Anchor] = ()) -> list[str]:
-    """Return the faults that verification finds, over both tenants."""
     store = open_store(str(path))
     try:
         known = {*store.tenants(), *(each.tenant for each in anchors)}
@@ -340,7 +338,7 @@ def forged(log: Path, copy: Path, forge: Callable[[Forger], None]) -> None:
 
 
 def table(folder: Path) -> tuple[list[str], int]:
-    """Return the rows, and the number of undetected attacks."""
+    """Return the rows, and how many attacks went undetected."""
     log, kept, rows, undetected = folder / "log.db", folder / "log.anchor", list[str](), 0
     written(log)
     store = open_store(str(log))

@@ -22,7 +22,7 @@ from bylaw.trace import Call, Message, Result, Trajectory
 from bylaw_lab.clinic.simulator.generate import simulate
 
 OPEN = 400
-"""The number of conversations at the same time."""
+"""How many conversations are open at the same time."""
 
 
 class Request(NamedTuple):
@@ -32,7 +32,7 @@ class Request(NamedTuple):
     path: str
     body: bytes
     events: tuple[tuple[Any, ...], ...]
-    """The events in order. The last one is the call to decide."""
+    """The events in order, ending with the call to decide."""
 
     @property
     def sent(self) -> bytes:
@@ -40,12 +40,11 @@ class Request(NamedTuple):
 
 
 def conversations() -> list[Trajectory]:
-    """Return simulated conversations of the clinic."""
     return [trajectory for trajectory, _ in simulate(7, 60)]
 
 
 def told(event: Message | Call | Result) -> tuple[Any, ...]:
-    """Return an event in a comparable form: the text and its author."""
+    """Return an event in a form that can be compared: the text and its author."""
     if isinstance(event, Message):
         return event.by, event.text
     if isinstance(event, Call):
@@ -54,8 +53,8 @@ def told(event: Message | Call | Result) -> tuple[Any, ...]:
 
 
 def requests_of(trajectory: Trajectory, name: str, *, apart: bool = False) -> list[Request]:
-    """Return one request per call, with the events since the last one. With `apart`, the events are sent in separate
-    requests.
+    """Return one request per call, with the events since the last one. With `apart`, events are sent in requests of
+    their own.
     """
     found: list[Request] = []
     events: list[dict[str, Any]] = []
@@ -87,20 +86,16 @@ def name_of(request: bytes) -> str:
 
 
 def http(method: str, path: str, body: bytes = b"") -> bytes:
-    """Return the bytes of a request."""
     headers = f"host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     return f"{method} {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode() + body
 
 
 class Connection:
-    """One kept-alive connection."""
-
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, request: bytes) -> tuple[int, bytes]:
-        """Return the status and the body of the response."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._streams
@@ -149,7 +144,7 @@ class Service:
     def __init__(
         self, store: str, pack: str = "clinic", *, workers: int = 1, stderr: int | None = None, first: str = "pass"
     ) -> None:
-        """`first` is a statement that the service runs before it starts, in this folder."""
+        """`first` is a statement that the service runs in this folder before it starts."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -184,26 +179,24 @@ class Service:
         return int(re.search(rb"bylaw_log_commits_total (\d+)", page)[1])  # type: ignore[index]
 
     def workers(self) -> list[int]:
-        """Return the service's worker processes; empty if it has only one process."""
+        """Return the worker processes of the service. The list is empty if it has only one process."""
         pid = self.process.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def cpu(self) -> float:
-        """Return the CPU seconds of all processes of the service."""
         return sum(map(cpu_of, (self.process.pid, *self.workers())))
 
     @property
     def ports(self) -> list[int]:
-        """Return the port of the service."""
         return [self.port]
 
     @property
     def is_up(self) -> bool:
-        """Whether the service still runs."""
+        """Whether the service is still running."""
         return self.process.poll() is None
 
     def fell_one(self) -> bool:
-        """Kill one process of the service, if its other processes continue."""
+        """Kill one process of the service, if others can continue."""
         workers = self.workers()
         if workers:
             os.kill(workers[0], signal.SIGKILL)
@@ -228,12 +221,11 @@ class Fleet:
 
     @property
     def ports(self) -> list[int]:
-        """Return the ports of the services."""
         return [each.port for each in self.services]
 
     @property
     def is_up(self) -> bool:
-        """Whether all services still run."""
+        """Whether all services are still running."""
         return all(each.is_up for each in self.services)
 
     async def ready(self) -> None:
@@ -244,7 +236,6 @@ class Fleet:
         return sum([await each.commits() for each in self.services])
 
     def cpu(self) -> float:
-        """Return the CPU seconds of all their processes."""
         return sum(each.cpu() for each in self.services)
 
     def fell_one(self) -> bool:
@@ -253,7 +244,7 @@ class Fleet:
         return True
 
     def stop(self, how: int = signal.SIGTERM) -> None:
-        """Stop all services that still run."""
+        """Stop all services that are still running."""
         for each in self.services:
             if each.is_up:
                 each.stop(how)

@@ -32,8 +32,8 @@ from bylaw.trace import Call, Event, Message, Result
 from bylaw_lab.clinic.simulator.generate import simulate
 
 P50, P50_LATE, P99, OPENING = 350, 450, 1_600, 50
-"""The targets in microseconds: the median decision after a few and after many events, nearly all decisions, and opening
-a session.
+"""The targets in microseconds: the median decision after few and after many events, the 99th percentile, and opening a
+session.
 """
 MANY = 10_000
 CONSENTED = re.compile(r"  agreed:\n    consented: told\n    description: (.*)\n(?:    .*\n)+")
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def compare(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int, rounds: int) -> bool:
-    """Print the times of decisions with and without consent. Return whether the ratio is within the target."""
+    """Print the times of decisions with and without consent. Return whether their ratio is within the target."""
     off = without_consent()
     pairs = [(decide(pack, talks, earlier, count), decide(off, talks, earlier, count)) for _ in range(rounds)]
     asked, unasked = (statistics.median(quickest(times)) for times in zip(*pairs, strict=True))
@@ -91,7 +91,7 @@ def without_consent() -> Pack:
 
 
 def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:
-    """Return the microseconds of `Session.judge` on write calls after this number of events."""
+    """Return how many microseconds `Session.judge` takes on write calls after this number of events."""
     found: list[float] = []
     session, step, turn = Session(pack), 0, 0
     for talk in talks:
@@ -112,8 +112,8 @@ def judge(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int
 
 
 def decide(pack: Pack, talks: Sequence[Sequence[Event]], earlier: int, count: int) -> list[float]:
-    """Return the microseconds of a shield's `decide` on write calls after this number of events. Refused calls change
-    nothing.
+    """Return how many microseconds a shield's `decide` takes on write calls after this number of events. Refused calls
+    change nothing.
     """
     shield = Shield(pack)
     found: list[float] = []
@@ -162,7 +162,7 @@ def quickest(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 
 def moved(talk: Sequence[Event], step: int, turn: int) -> Iterator[Event]:
-    """Return a conversation's events as they are after other events."""
+    """Yield a conversation's events as they would be after other events."""
     for event in talk:
         if isinstance(event, Result):
             yield replace(event, call=None if event.call is None else event.call + step)
@@ -176,7 +176,7 @@ def is_write(event: Event, pack: Pack) -> TypeGuard[Call]:
 
 
 def open_session(pack: Pack) -> float:
-    """Return the microseconds to open a session."""
+    """Return how many microseconds it takes to open a session."""
     start = thread_time_ns()
     Session(pack)
     return (thread_time_ns() - start) / 1_000

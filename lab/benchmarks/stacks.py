@@ -100,7 +100,7 @@ def script_of(logs: Path, count: int) -> dict[str, Any]:
 
 
 def _talk(recorded: Trajectory) -> dict[str, Any] | None:
-    """Return a recorded conversation as a script; None if an agent's loop could not produce it."""
+    """Return a recorded conversation as a script, or None if an agent's loop could not produce it."""
     talk: dict[str, Any] = {"id": recorded.id, "system": recorded.instructions, "turns": []}
     answers = {event.call: event for event in recorded.events if isinstance(event, Result)}
     turn = -1
@@ -184,19 +184,18 @@ def _is_record(value: Any) -> bool:
 
 
 def drive(stack: str, script: Path, out: Path, environments: Path) -> None:
-    """Run one library in its own environment."""
     python = environments / stack / "bin" / "python"
     if not python.exists():
         print(f"{stack}: making its environment", flush=True)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environments / stack], check=True)
-        # Outside the project's folder, because its version bounds are not a user's.
+        # Outside the project's folder, because users do not have its version bounds.
         subprocess.run(["uv", "pip", "install", "-q", "--python", python, *STACKS[stack]], check=True, cwd=environments)
     out.mkdir(parents=True)
     subprocess.run([python, HERE / "drive.py", stack, script, PAGE, out], check=True, cwd=out)
 
 
 def compare(path: Path, plain: Path, world: Path) -> int:
-    """Compare the verdicts on an export with those on the plain log. Print and return the number of differences."""
+    """Compare the verdicts on an export with those on the plain log. Print and return how many differ."""
     name = f"{path.parent.name}/{path.name}"
     total = 0
     for database in (world, None):
@@ -229,7 +228,7 @@ def verdicts(path: Path, world: Path | None) -> dict[tuple[str, int], dict[str, 
 def differences(
     want: dict[tuple[str, int], dict[str, Any]], have: dict[tuple[str, int], dict[str, Any]]
 ) -> list[tuple[str, str]]:
-    """Return each difference by kind and place. A verdict that is `inconclusive` with a reason is a kind of its own."""
+    """Return each difference by kind and place. A verdict that is `inconclusive` with a reason is its own kind."""
     found: list[tuple[str, str]] = []
     for key in sorted(want.keys() | have.keys()):
         left, right = want.get(key), have.get(key)
@@ -253,7 +252,6 @@ def _is_told(line: dict[str, Any]) -> bool:
 
 
 def keep(exports: Path) -> None:
-    """Keep the compressed exports for the tests."""
     shutil.rmtree(FIXTURES, ignore_errors=True)
     FIXTURES.mkdir(parents=True)
     for path in sorted(exports.glob("*/*.json*")):

@@ -25,7 +25,7 @@ change an answer once it is written. Do not use a script to make up answers: rea
 
 
 def page(requests: Iterable[Request], answers: Path) -> str:
-    """Return the page. Instructions and schemas that several requests share appear once."""
+    """Return the page. Instructions and schemas that several requests share appear only once."""
     asked = list(requests)
     parts = [TOP.format(count=len(asked), answers=answers)]
     kinds: dict[tuple[str, bytes], str] = {}
@@ -45,8 +45,8 @@ def page(requests: Iterable[Request], answers: Path) -> str:
 
 
 def take(file: Path, requests: Sequence[Request], model: str) -> tuple[bytes, list[str]]:
-    """Return the lines to record for the answers in a file, and the errors in the other answers. The first answer
-    counts.
+    """Return the lines that record the answers in a file, and the errors in the answers that were rejected. If a
+    request has several answers, the first one counts.
     """
     known = {request.key: request for request in requests}
     lines: dict[str, bytes] = {}

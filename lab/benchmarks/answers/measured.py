@@ -5,7 +5,7 @@ from typing import NamedTuple
 from answers.sites import Site
 
 SHOWN = 300
-"""The maximum number of characters of a tool's result in the baselines' prompts. Messages and calls are never cut."""
+"""How many characters of a tool's result the baselines' prompts contain. Messages and calls are never cut."""
 
 
 class Settled(NamedTuple):
@@ -19,7 +19,7 @@ class Settled(NamedTuple):
 
 
 class Ruled(NamedTuple):
-    """A guard's result for a call."""
+    """A guardrail's result for a call."""
 
     site: Site
     stops: bool
@@ -28,7 +28,7 @@ class Ruled(NamedTuple):
 
 
 class Results(NamedTuple):
-    """The results, by memory and by guard."""
+    """The results, by memory and by guardrail."""
 
     settled: dict[str, list[Settled]]
     ruled: dict[str, list[Ruled]]

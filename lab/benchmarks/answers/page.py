@@ -12,7 +12,6 @@ PAGE = Path(__file__).with_suffix(".md")
 
 
 def page(results: Results, packs: dict[str, Pack], model: str) -> str:
-    """Return the results page."""
     first = results.settled["none"]
     sites = list({id(each.site): each.site for each in first}.values())
     domains = list(dict.fromkeys(site.domain for site in sites))
@@ -48,7 +47,7 @@ def settled_rows(results: Results, domains: Sequence[str]) -> Iterable[str]:
 
 
 def kind_rows(found: Sequence[Settled]) -> Iterable[str]:
-    """Return the answers by predicate, with long memory."""
+    """Return the answers by predicate, using the long memory."""
     for domain, name in dict.fromkeys((each.site.domain, each.predicate) for each in found):
         some = [each for each in found if (each.site.domain, each.predicate) == (domain, name)]
         true = sum(each.site.truth[name] for each in some)
@@ -75,8 +74,8 @@ def told_wrongs(wrong: Sequence[Settled], results: Results) -> str:
 
 
 def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
-    """Return the numbers of calls judged right, wrongly blocked and wrongly allowed, and of rules named and queries
-    made.
+    """Return how many calls were judged right, wrongly blocked and wrongly allowed, and how many rules were named and
+    queries made.
     """
     right = sum(each.stops != each.site.complies for each in found)
     good = [each for each in found if each.site.complies]
@@ -95,7 +94,7 @@ def guard_row(name: str, found: Sequence[Ruled], packs: dict[str, Pack]) -> str:
 
 
 def compliance_row(name: str, found: Sequence[Ruled], domains: Sequence[str]) -> str:
-    """Return how many of the allowed calls in successful runs comply with the rules, and how many of the blocked calls
+    """Return how many of the allowed calls in successful runs comply with the rules, and how many of the blocked ones
     do.
     """
     cells: list[str] = []

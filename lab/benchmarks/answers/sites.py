@@ -1,4 +1,4 @@
-"""Calls at which predicates are decided, each with the true values, drawn with a seed from the clinic and the airline.
+"""Calls whose predicates are decided, with the true values. They are drawn at random from the clinic and the airline.
 
 `clinic-sites.jsonl` contains the clinic's calls, drawn from 400 simulated conversations with seed 11: three telehealth
 bookings, three cancellations and a refund, as varied as the seed allowed. The file keeps the questions the same if the
@@ -28,7 +28,7 @@ AIRLINE = 20
 
 
 class Site(NamedTuple):
-    """A call in a conversation, and the predicates to decide at this call."""
+    """A call in a conversation, and the predicates to decide there."""
 
     domain: str
     trajectory: Trajectory
@@ -42,18 +42,16 @@ class Site(NamedTuple):
 
     @property
     def complies(self) -> bool:
-        """Whether the call breaks no rule of this measurement."""
+        """Whether the call complies with every rule of this measurement."""
         return not self.broken
 
     @property
     def call(self) -> Call:
-        """Return the call."""
         event = self.trajectory.events[self.step]
         assert isinstance(event, Call)
         return event
 
     def act(self, pack: Pack) -> Act:
-        """Return the call as an act."""
         conduct = Conduct(pack.ready_rules, lambda predicate, act: None)
         for step, event in enumerate(self.trajectory.events[: self.step]):
             conduct.observe(step, event, [])
@@ -63,7 +61,7 @@ class Site(NamedTuple):
 
 
 def pack_of(domain: str) -> Pack:
-    """Return the pack of a domain with the rules of this measurement and without guards, because a denied call needs no
+    """Return the pack of a domain with the rules of this measurement. It has no guards, because a denied call needs no
     answer.
     """
     pack = _loaded(domain)
@@ -87,7 +85,7 @@ def _loaded(domain: str) -> Pack:
 
 
 class _Kept(Struct):
-    """Return a line of the file."""
+    """A line of the file."""
 
     id: str
     step: int
@@ -98,7 +96,6 @@ class _Kept(Struct):
 
 
 def clinic_sites() -> list[Site]:
-    """Return the clinic's calls."""
     lines = (HERE / "clinic-sites.jsonl").read_bytes().splitlines()
     kept = [msgspec.json.decode(line, type=_Kept) for line in lines]
     return [
@@ -108,7 +105,7 @@ def clinic_sites() -> list[Site]:
 
 
 def airline_sites(folder: Path) -> list[Site]:
-    """Return labelled writes that were not used to develop `consented`, drawn with a seed.
+    """Return labelled writes, drawn at random, that were not used to develop `consented`.
 
     Half of them have consent.
     """
@@ -131,7 +128,7 @@ def airline_sites(folder: Path) -> list[Site]:
 
 
 def _shape(trajectory: Trajectory, step: int) -> dict[str, bool]:
-    """Return an airline turn up to one call, without text next to the call."""
+    """Return an airline turn up to one call, without the text next to the call."""
     call = trajectory.events[step]
     assert isinstance(call, Call)
     before = [event for event in trajectory.events[:step] if not isinstance(event, Result) and event.turn == call.turn]
@@ -150,7 +147,7 @@ def _is_good(trajectory: Trajectory) -> bool:
 
 
 def airline_runs(folder: Path) -> Iterable[tuple[str, Trajectory]]:
-    """Yield the conversations with the names used in the labels."""
+    """Yield the conversations under the names that the labels use."""
     identities = Identities()
     for path in [*sorted(folder.glob("tau1/runs/*.json*")), *sorted(folder.glob("tau2/runs/*.json*"))]:
         for each in read(path):

@@ -1,6 +1,7 @@
 """Four scripted agents. Each is a function of the conversation so far, so that any framework can run it.
 
-All agents follow the feedback on a blocked call. None knows about a shield; the last one reads its system prompt.
+All agents follow the feedback on a blocked call. None of them knows about a shield. The last one reads its system
+prompt.
 """
 
 import json
@@ -22,14 +23,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]*\w)?")
 
 
 class Said(Struct, frozen=True):
-    """A message by the customer or the agent."""
+    """A message from the customer or the agent."""
 
     by: Literal["user", "agent"]
     text: str
 
 
 class Made(Struct, frozen=True):
-    """A call by the agent, and its result."""
+    """A call by the agent, with its result."""
 
     tool: str
     arguments: Arguments
@@ -44,7 +45,7 @@ History = Sequence[Said | Made]
 def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], history: History) -> Step:
     """Return the agent's next step.
 
-    `look_ups` are the look-ups taught for the agent's tool, such as `get_order(order_id)`.
+    `look_ups` are those taught for the agent's tool, such as `get_order(order_id)`.
     """
     write = (task.tool, task.arguments)
     tried = [at for at, each in enumerate(history) if isinstance(each, Made) and each.tool == task.tool]
@@ -67,7 +68,7 @@ def next_step(kind: Kind, task: Task, prompt: str, look_ups: Sequence[str], hist
 
 
 def _after_a_try(write: tuple[str, Arguments], made: Made, since: History) -> Step:
-    """Return the agent's step after its write ran or was blocked. The agent only follows the feedback."""
+    """Return the agent's step after its write ran or was blocked. The agent does nothing except follow the feedback."""
     if not made.result.startswith(STOPPED):
         return "That is done."
     answers = [each for each in since if isinstance(each, Said) and each.by == "user"]
@@ -92,7 +93,7 @@ def _calls_in(line: str) -> list[str]:
 
 
 def _known(task: Task, history: History) -> Mapping[str, Any]:
-    """Return the values that the agent knows by name, from the call and from results."""
+    """Return the values that the agent knows from the call and from results, by name."""
     found: dict[str, Any] = {}
     for each in history:
         if isinstance(each, Made) and not each.result.startswith(STOPPED):
@@ -113,7 +114,7 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _open_look_ups(look_ups: Sequence[str], task: Task, history: History) -> Iterator[tuple[str, Arguments]]:
-    """Return the look-ups that the agent has not made and whose arguments it knows."""
+    """Yield the look-ups that the agent has not made and whose arguments it knows."""
     known, made = _known(task, history), {each.tool for each in history if isinstance(each, Made)}
     for look_up in look_ups:
         tool, names = look_up.rstrip(")").split("(")
@@ -123,7 +124,7 @@ def _open_look_ups(look_ups: Sequence[str], task: Task, history: History) -> Ite
 
 
 def _sentence(section: str, task: Task, history: History) -> str:
-    """Return the pack's sentence with the values of the call; empty if no sentence fits."""
+    """Return the pack's sentence with the values of the call. It is empty if no sentence fits."""
     asked = re.search(r"^- Ask: `(.*)`$", section, re.MULTILINE)
     if asked is None:
         return ""
@@ -136,7 +137,7 @@ def _sentence(section: str, task: Task, history: History) -> str:
 
 
 def _written(value: Any, sample: str) -> str:
-    """Return a value as the instructions require; empty if a sentence cannot contain it."""
+    """Return a value as the instructions require. It is empty if a sentence cannot contain it."""
     if sample:
         return sample.replace("1,234.50", f"{float(value):,.2f}") if value is not None else ""
     if isinstance(value, list):

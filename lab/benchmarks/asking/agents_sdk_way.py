@@ -44,7 +44,7 @@ class Scripted(Model):
 
 
 def history_of(items: list[dict[str, Any]]) -> list[Said | Made]:
-    """Return the items as the agent's conversation so far."""
+    """Convert the items to the agent's conversation so far."""
     results = {each["call_id"]: str(each["output"]) for each in items if each.get("type") == "function_call_output"}
     history: list[Said | Made] = []
     for each in items:

@@ -26,7 +26,7 @@ _PLANS = {f"P{number}": {"plan_id": f"P{number}", "price_per_gb": f"{2 + number}
 
 
 class Task(Struct, frozen=True):
-    """A customer's goal: one write that the policy permits."""
+    """A customer's goal, which is one write that the policy permits."""
 
     id: str
     opening: str
@@ -35,9 +35,10 @@ class Task(Struct, frozen=True):
 
 
 class Desk:
-    """The tools of one conversation. They count the writes that ran without the customer's yes, which is known from the
-    script that plays the customer. The yes covers one write, if the agent's last message contains every value of the
-    call.
+    """The tools of one conversation, which count the writes that ran without the customer's yes.
+
+    The script that plays the customer says when there was a yes. It covers one write, if the agent's last message
+    contains every value of the call.
     """
 
     def __init__(self, name: str, pack: Pack, tools: Mapping[str, Callable[[Arguments], Any]]) -> None:
@@ -45,11 +46,10 @@ class Desk:
         self.done: list[tuple[str, Arguments]] = []
         """The writes that ran."""
         self.agreed = ""
-        """The agent's message that the customer agreed to."""
+        """The message of the agent that the customer agreed to."""
         self.without_yes = 0
 
     def call(self, tool: str, arguments: Arguments) -> str:
-        """Return the tool's result."""
         answer = msgspec.json.encode(self._tools[tool](arguments)).decode()
         if self.pack.schema.tools[tool].effect == "write" and '"error"' not in answer:
             self.done.append((tool, arguments))
@@ -59,7 +59,6 @@ class Desk:
 
 
 def names_all(message: str, arguments: Arguments) -> bool:
-    """Whether a message contains every value of a call."""
     said = re.sub(r"[\s_]+", " ", message.lower())
     return bool(message) and all(re.sub(r"[\s_]+", " ", str(each).lower()) in said for each in _leaves(arguments))
 
@@ -78,7 +77,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 class Scene(Struct, frozen=True):
-    """A desk that opens again for each conversation, with its tasks."""
+    """A desk that is opened anew for each conversation, with its tasks."""
 
     name: str
     tasks: tuple[Task, ...]
@@ -111,7 +110,9 @@ def clinic_scene(count: int) -> Scene:
 
 
 def phone_scene(count: int) -> Scene:
-    """Return a phone shop whose policy requires the price to be shown. Only a card can show an address, an object."""
+    """Return a phone shop whose policy requires the price to be shown. An address is an object, so only a card can show
+    it.
+    """
     pack, tasks = load_pack(PHONE, cases=False), list[Task]()
     for number in range(1, min(4 * count, len(_LINES)) + 1):
         line, plan = f"L{number}", _LINES[f"L{number}"]["plan_id"]

@@ -1,4 +1,4 @@
-"""Ways in which an agent reaches its tools: a plain loop in Python, HTTP, or MCP, each with and without the shield."""
+"""Ways for an agent to reach its tools: a plain loop in Python, HTTP, or MCP, each with and without the shield."""
 
 import asyncio
 import json
@@ -16,14 +16,12 @@ from bylaw.shield import Shield
 from bylaw.shield.instructions import write_instructions
 
 MOST = 6
-"""The maximum number of customer messages. A task that needs more has failed."""
+"""The maximum number of messages from the customer. A task that needs more has failed."""
 YESES = ("Yes.", "Yes, please.", "Yes, please go ahead.", "Sure, go ahead.")
 _names = count(1)
 
 
 class Outcome(Struct, frozen=True):
-    """The result of one conversation."""
-
     messages: int
     done: bool
     without_yes: int
@@ -55,7 +53,7 @@ class Talk(Protocol):
 
 
 Way = Callable[[Kind, Task, Desk, Customer, bool], Any]
-"""Opens a talk, as an asynchronous context manager. The last argument says whether the shield protects the tools."""
+"""Opens a talk as an asynchronous context manager. The last argument says whether the shield protects the tools."""
 
 
 class Loop:
@@ -81,12 +79,12 @@ class Loop:
 
 
 def taught(desk: Desk, task: Task) -> Sequence[str]:
-    """Return the look-ups that every agent except the hasty one is taught for its tool, with or without the shield."""
+    """Return the look-ups taught for the tool of every agent except the hasty one, with or without the shield."""
     return next((each.look_ups for each in write_instructions(desk.pack) if each.tool == task.tool), ())
 
 
 class PythonTalk:
-    """Open a talk with `Shield` in this process."""
+    """A talk with `Shield` in this process."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._desk = desk
@@ -119,7 +117,7 @@ class PythonTalk:
 
 
 class HttpTalk:
-    """Open a talk with the service, through its HTTP routes."""
+    """A talk with the service, through its HTTP routes."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._kind, self._task, self._desk, self._shielded = kind, task, desk, shielded
@@ -165,7 +163,7 @@ class HttpTalk:
 
 
 class McpTalk:
-    """Open a talk with an MCP server behind the proxy. The user gets forms, and no messages are reported."""
+    """A talk with an MCP server behind the proxy. The user gets forms, and no messages are reported."""
 
     def __init__(self, kind: Kind, task: Task, desk: Desk, customer: Customer, shielded: bool) -> None:
         self._kind, self._task, self._desk, self._customer, self._shielded = kind, task, desk, customer, shielded
@@ -216,7 +214,6 @@ def _mcp_tool(name: str, schema: dict[str, Any], desk: Desk) -> Any:
 
 
 def schema_of(tool: Any) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments."""
     return {"type": "object", "properties": dict(tool.parameters), "required": list(tool.required)}
 
 

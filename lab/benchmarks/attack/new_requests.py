@@ -27,7 +27,7 @@ FILE = Path(__file__).parent / "requests.yaml"
 
 
 def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, requests: OpenRequests) -> str:
-    """Return the shield's decision on one call after all texts were read."""
+    """Return the shield's decision on a call after all texts were read."""
     with Shield(pack, postures={"delegation": delegation}, requests=requests).session() as session:
         session.user(case["request"])
         for number, read in enumerate(case.get("reads", ())):
@@ -51,7 +51,9 @@ def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: s
 
 
 def count(file: Path, delegation: str, requests: OpenRequests) -> dict[str, Any]:
-    """Return interrupted good calls and requests, blocked bad calls, and the bad calls that were not blocked."""
+    """Count the good calls and requests that were interrupted, and the bad calls that were blocked, and list the
+    others.
+    """
     cases: list[dict[str, Any]] = yaml.safe_load(file.read_text())
     packs = {suite: load_pack(f"agentdojo/{suite}") for suite in {case["suite"] for case in cases}}
     good = bad = injected = allowed = held = held_injected = disturbed = 0

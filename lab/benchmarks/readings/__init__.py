@@ -1,4 +1,4 @@
-"""The airline's pack with another reading of its document: guards of `settled.py` replace those of the pack."""
+"""The airline's pack with another reading of its document. The guards in `settled.py` replace those of the pack."""
 
 import ast
 import shutil
@@ -10,7 +10,7 @@ SETTLED = Path(__file__).parent / "settled.py"
 
 
 ARTICLES = "  get_article, list_articles: {effect: read, description: Articles about the airline.}"
-"""Tools that some recorded agents had in addition to the airline's own."""
+"""Tools that some recorded agents had in addition to the airline's."""
 
 
 def copied_pack(folder: Path) -> Path:

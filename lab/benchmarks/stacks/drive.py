@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"^<!-- stack: (\S+) (\S+) (before|after) -->\n```python\n(.
 
 
 class Page:
-    """Return the guide's code blocks for one stack. All run in one namespace, as in one program."""
+    """The guide's code blocks for one stack. All run in one namespace, as in one program."""
 
     def __init__(self, path: Path, stack: str) -> None:
         found = _BLOCK.findall(path.read_text())
@@ -25,7 +25,7 @@ class Page:
         self.namespace: dict[str, Any] = {}
 
     def run(self, when: str, *names: str, **given: Any) -> None:
-        """Run the blocks of a moment or with given names. `given` has the variables that the page expects."""
+        """Run the blocks of a moment, or those with given names. `given` holds the variables that the page expects."""
         asyncio.run(self.run_async(when, *names, **given))
 
     async def run_async(self, when: str, *names: str, **given: Any) -> None:

@@ -19,11 +19,11 @@ CURRENT: contextvars.ContextVar[str] = contextvars.ContextVar("conversation")
 
 
 class ToolError(Exception):
-    """The exception of a failing tool."""
+    """A tool fails."""
 
 
 class Script:
-    """The conversations, and the progress of the model and the tools in each."""
+    """The conversations, and how far the model and the tools have come in each."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,13 +32,12 @@ class Script:
         self.definitions: list[dict[str, Any]] = given["tools"]
         self.by_id = {each["id"]: each for each in self.conversations}
         self.requests: list[dict[str, Any]] = []
-        """All requests to the model so far."""
         self._said: defaultdict[str, int] = defaultdict(int)
         self._returned: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._lock = threading.Lock()
 
     def next_step(self, model: str) -> dict[str, Any]:
-        """Return the model's next answer in the conversation with an id."""
+        """Return the model's next answer in the conversation with this id."""
         id = model.rpartition("/")[2]
         steps = [step for turn in self.by_id[id]["turns"] for step in turn["steps"]]
         with self._lock:
@@ -106,7 +105,7 @@ def _canonical(arguments: dict[str, Any]) -> str:
 
 
 def as_record(value: dict[str, Any]) -> Any:
-    """An object of an application's own class. `str` returns its repr."""
+    """Return an object of an application's own class, whose `str` is its repr."""
     return dataclasses.make_dataclass("Record", list(value))(**value)
 
 
@@ -119,7 +118,7 @@ class _Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         if "/messages" in self.path and not request.get("tools"):
-            # A request of Claude's agent outside the conversation.
+            # This is a request of Claude's agent outside the conversation.
             self._events(_message(request, {"text": "ok", "calls": []}))
             return
         self.script.requests.append(request)
@@ -150,7 +149,7 @@ class _Model(BaseHTTPRequestHandler):
         self._send("".join(lines).encode(), "text/event-stream")
 
     def _events(self, message: dict[str, Any]) -> None:
-        """Yield a message of Anthropic's API in blocks."""
+        """Stream a message of Anthropic's API in blocks."""
         events: list[dict[str, Any]] = [
             {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
         ]

@@ -1,4 +1,4 @@
-"""Minimal servers for tracers' clients. They return posted data in the documented format of the APIs."""
+"""Minimal servers for tracers' clients. They return posted data in the format that the APIs document."""
 
 import email.parser
 import email.policy
@@ -13,7 +13,7 @@ PROJECT = "00000000-0000-0000-0000-000000000001"
 
 
 class Sink:
-    """Collects posted data by path. `answers` has the responses to GET and POST of other paths."""
+    """Collects posted data by path. `answers` holds the responses to GET and POST on other paths."""
 
     def __init__(self) -> None:
         self.posted: list[tuple[str, dict[str, str], bytes]] = []
@@ -126,7 +126,7 @@ def _iso(nanoseconds: int) -> str:
 
 
 def _loaded(text: str | None) -> Any:
-    """The API returns values that were sent as JSON in decoded form."""
+    """Decode a value as the API does: values sent as JSON come back decoded."""
     try:
         return None if text is None else json.loads(text)
     except ValueError:

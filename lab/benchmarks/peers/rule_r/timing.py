@@ -45,7 +45,7 @@ def _round(decide: Callable[[Any], bool], lines: list[Any]) -> float:
 
 
 def _quickest(decide: Callable[[Any], bool], lines: list[Any]) -> float:
-    """Return the mean microseconds per trace, using the fastest of many times of each trace, to exclude other load."""
+    """Return the mean microseconds per trace, using the fastest of many times for each trace, to exclude other load."""
     best = [float("inf")] * len(lines)
     until = time.process_time() + SECONDS
     while time.process_time() < until:
@@ -57,7 +57,6 @@ def _quickest(decide: Callable[[Any], bool], lines: list[Any]) -> float:
 
 
 def trace_of(line: Any) -> dict[str, Any]:
-    """Return a trace, decoded if necessary."""
     return line if isinstance(line, dict) else json.loads(line)
 
 

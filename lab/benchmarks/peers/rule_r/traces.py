@@ -10,7 +10,7 @@ CASES = (
     ("business, not looked up", {"cabin": "business", "created_at": "2024-05-01T10:00:00"}, False, False),
     ("economy, booked 12 h ago", {"cabin": "economy", "created_at": "2024-05-15T03:00:00"}, True, True),
 )
-"""For each case: the name, the reservation, whether it was looked up, and whether the cancellation is allowed."""
+"""Each case: the name, the reservation, whether it was looked up, and whether the cancellation is allowed."""
 
 
 def write(path: Path, count: int) -> list[bool]:
@@ -45,7 +45,6 @@ def messages(reservation: str, fields: dict[str, str], looked_up: bool) -> list[
 
 
 def called(number: int, tool: str, arguments: dict[str, str], result: object) -> list[dict[str, object]]:
-    """Return a call and its result."""
     function = {"name": tool, "arguments": json.dumps(arguments)}
     call = {"id": f"call_{number}", "type": "function", "function": function}
     return [
