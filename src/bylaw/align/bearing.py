@@ -377,7 +377,6 @@ class _Look:
         self.evidence: tuple[PolicyEvidence, ...] = judged.evidence
 
     def moved(self, after: "_Look") -> set[str]:
-        """Return the policies whose evaluation is different later."""
         then = {each.policy.id: each for each in after.evidence}
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
@@ -397,11 +396,9 @@ class _Look:
         return [(way.tool, _frozen(way.given(named))) for way in self._pack.schema.ways[entity.name, fact.field]]
 
     def asking(self) -> set[str]:
-        """Return the policies that depend on facts only the user knows."""
         return {each.policy.id for each in self.evidence if any(done.asked for done in each.completions)}
 
     def denying(self) -> set[str]:
-        """Return the policies that deny whatever the user may say."""
         return {each.policy.id for each in self.evidence if all(done.outcome == "deny" for done in each.completions)}
 
     def denials(self) -> tuple[str, ...]:
@@ -487,7 +484,6 @@ def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Servi
 
 
 def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
-    """Return the purpose of a turn's calls, or None if it has none."""
     effects = {_effect(pack, event) for event in turn if isinstance(event, Call)}
     return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
 
@@ -503,7 +499,6 @@ def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serv
 
 
 def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
-    """Return the questions for the user about these policies, based on the fields that their guards read."""
     read = {fact for each in policies if each in pack.guards for fact in pack.guards[each].facts}
     asked = (
         field.question

@@ -352,7 +352,6 @@ def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
 
 
 def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
-    """Return the first missing look-up whose arguments are known."""
     for policy in against:
         for missing in policy["missing"]:
             look_up = missing["lookup"]
@@ -516,7 +515,6 @@ def build_from_logs(
 def _left_out(
     pack: Pack, trajectory: Trajectory, file: LogFile, auditor: Auditor, keep: Collection[Keep]
 ) -> str | None:
-    """Return why a conversation is left out, or None if it is used."""
     why = unfit(pack, trajectory)
     if why is not None and not (why == "failed" and "failed" in keep):
         return why

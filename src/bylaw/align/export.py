@@ -213,7 +213,6 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(message: Any) -> dict[str, Any]:
-    """Return a message of any library as a mapping."""
     if isinstance(message, Mapping):
         return dict(cast(Mapping[str, Any], message))
     return cast(dict[str, Any], message.model_dump())

@@ -148,7 +148,6 @@ def _thought(read: Output, output: str) -> str:
 
 
 def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
-    """Return the values that users and tools gave."""
     texts = [text_of(message.get("content")) for message in prompt if message.get("role") in ("user", "tool")]
     return frozenset(value.key for text in texts for value in values_in(text))
 

@@ -179,7 +179,6 @@ def _bounds(said: Sequence[str]) -> dict[str, frozenset[str]]:
 
 
 def _choices(pack: Pack, policy: Policy) -> frozenset[str]:
-    """Return the enumeration words of the facts and arguments that a policy's guard reads."""
     guard = pack.guards.get(policy.id)
     if guard is None:
         return frozenset()
@@ -266,7 +265,6 @@ class Matcher:
         return None if entry.policy.kind == "knowledge" else (entry.policy.id, self._is_right(text, entry, known))
 
     def _closest(self, text: str, words: frozenset[str]) -> Entry | None:
-        """Return the most similar policy, if it is similar enough."""
         keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
         ranked = [(score + SHARED * bool(keys & entry.values), entry) for score, entry in self._lexicon.closest(words)]
         score, entry = max(ranked, key=lambda each: each[0], default=(0.0, None))

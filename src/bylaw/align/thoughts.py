@@ -101,7 +101,6 @@ class _Work(Struct):
 
     @property
     def is_done(self) -> bool:
-        """Whether the turn was dropped or its thought passed."""
         return bool(self.dropped or (self.rounds and self.rounds[-1].passed))
 
 
@@ -205,8 +204,6 @@ class Options(Struct, frozen=True):
 
 
 class _Place(Struct, frozen=True):
-    """A turn with its verified thought and the evidence."""
-
     id: str
     before: tuple[Event, ...]
     turn: tuple[Event, ...]

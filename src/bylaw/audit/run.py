@@ -237,7 +237,6 @@ class Examiner:
         return world if redaction is None else redaction.watch(world)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
-        """Return the agent's name as the counts use it, without private values."""
         agent = writable(trajectory.agent)
         if cover is not None:
             agent = cover.scrubbed(agent)

@@ -138,8 +138,6 @@ def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
-    """Return the rates of an agent. Rates by severity use one criterion."""
-
     def count(*key: str) -> int:
         return counts.numbers["agent", agent, *key]
 
@@ -220,7 +218,6 @@ def _by_rule(counts: Counts) -> dict[str, Any]:
 
 
 def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return the undecided executed calls, and the number, conversations and reasons for each rule."""
     rules = {
         name: {
             "calls": counts.numbers["open", name, "calls"],
@@ -264,7 +261,6 @@ def _changed(counts: Counts) -> list[dict[str, Any]]:
 
 
 def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
-    """Return the policies that flag something in this audit but that a shield would not enforce."""
     checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
     flagged = {key[1] for key in counts.numbers if key[0] == "policy" and FLAGGED & {*key[2:4]}}
     broken = {name for name in counts.names("rule") if counts.numbers["rule", name, "broken"]}
@@ -299,8 +295,6 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
 
 
 def _citation(cited: Citation) -> dict[str, Any]:
-    """Return a cited sentence with its location and with other places that say the same."""
-
     def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
         return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
 
@@ -433,7 +427,6 @@ def notes(summary: JsonRecord) -> list[str]:
 
 
 def _settling(summary: JsonRecord) -> list[str]:
-    """Return notes on the answers of models and reviewers, and on how to settle the remaining calls."""
     told: list[str] = []
     for name, row in summary["answered"].items():
         left = f", undecided {row['open']:,} times" if row["open"] else ""
@@ -452,7 +445,6 @@ def _settling(summary: JsonRecord) -> list[str]:
 
 
 def _lacking(lookup: JsonRecord) -> str:
-    """Say how many results of a look-up were usable, and how to fix the others."""
     counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
     shown = f", {lookup['shown']:,} used by the pack" if lookup["shown"] is not None else ""
     return f"{lookup['tool']}: {lookup['results']:,} results, {counts}{shown}. {'; '.join(lookup['cures'])}."

@@ -231,7 +231,6 @@ _STATES = ("enforced", "not accepted", "listed", "uncovered")
 
 
 def _by_document(report: CheckReport) -> list[str]:
-    """Return the coverage of each document, lowest first. The list is empty if there is only one document."""
     states: dict[str, Counter[str]] = {}
     held_back = {name for name, _ in report.unaccepted}
     for entry in report.sentences:
@@ -298,7 +297,6 @@ def _share(part: int, whole: int) -> str:
 
 
 def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str:
-    """Return a count with its noun, such as `1 case fails` or `3 cases fail`."""
     nouns = {"policy": "policies", "branch": "branches"}.get(noun, f"{noun}s")
     words = what if count == 1 or plural is None else plural
     return f"{count:,} {noun if count == 1 else nouns} {words}".rstrip()

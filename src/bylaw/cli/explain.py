@@ -308,7 +308,6 @@ class _Explanation(Struct, frozen=True):
             self.console.print(Text(line["because"]))
 
     def _answer(self, step: int) -> str:
-        """Return the recorded result of a call, or an empty string."""
         for each in self.events:
             if each["type"] == "result" and each.get("call") == step and each["text"]:
                 return str(each["text"])
@@ -416,7 +415,6 @@ class _Explanation(Struct, frozen=True):
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
-    """Yield the question to the user and the answer, for a rule about consent."""
     for why in filter(None, (predicate.get("why") for predicate in found.get("predicates", ()))):
         for label, key in (("the agent asked", "told_at"), ("the user answered", "answered_at")):
             step: int | None = why.get(key)

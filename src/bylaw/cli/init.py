@@ -97,7 +97,6 @@ def _world(out: Path, world: Path, made: Skeleton) -> str:
 
 
 def _held(out: Path, world: Path) -> tuple[dict[str, int], list[str]]:
-    """Return how many records of each entity the database has, and which entities it lacks."""
     schema = load_pack(out, cases=False).schema
     keyed = [entity.name for entity in schema.entities.values() if entity.key]
     try:
@@ -149,7 +148,6 @@ def init_pack(
 
 
 def _catalogue(given: str) -> dict[str, dict[str, Any]]:
-    """Return the description and parameters of each tool, with its effect and result schema if known."""
     from bylaw.compile.tools import read_tools
 
     return {

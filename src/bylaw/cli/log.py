@@ -270,7 +270,6 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
 
 
 def _status(approval: Approval, now: float) -> str:
-    """Return the status of an approval in words: who answered, when, and how it ended."""
     parts: list[str] = []
     answer, end = approval.answer, approval.end
     if approval.status == "waiting":
@@ -390,7 +389,6 @@ def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: f
 
 
 def _moment(text: str) -> float:
-    """Convert a local time to seconds since 1970."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:

@@ -142,7 +142,6 @@ def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Itera
 
 
 def _meant(path: Path) -> str:
-    """Return a hint for a missing file: a similar name, or what to give instead."""
     import difflib
 
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []

@@ -118,7 +118,6 @@ def proxy_command(
 
 
 def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
-    """Run `load` in a daemon thread and return its future."""
     loading: Future[Shield] = Future()
 
     def fill() -> None:

@@ -152,7 +152,6 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
 
 
 def _lacking(pack: Pack) -> list[str]:
-    """Return the policies without a check that have not been accepted."""
     return [
         name
         for name, policy in pack.policies.items()

@@ -186,7 +186,6 @@ def _generic(found: Sequence[Generic]) -> _Section:
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
-    """Show look-ups with unusable results, and how to fix each."""
     entries = [
         _Entry(
             "  ",
@@ -228,7 +227,6 @@ def _habit(tool: str, habit: Habit) -> _Entry:
 
 
 def _sources(found: Scan) -> Iterator[_Section]:
-    """Show arguments whose values have no known source, or come only from free text."""
     every = [argument for write in found.writes for argument in write.arguments]
     strange = sorted((each for each in every if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
     entries = [_argument(each, each.nowhere, each.strange, f", sure {each.sure:.0%}") for each in strange]

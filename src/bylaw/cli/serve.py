@@ -189,7 +189,6 @@ def _session_secret(given: str) -> bytes:
 
 
 def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tuple[str, str] | None:
-    """Return the header and address of the trusted proxy, if given."""
     if not header and not address:
         return None
     if not header or not address:

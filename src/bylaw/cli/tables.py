@@ -47,7 +47,6 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole
 
 
 def _headline(counts: dict[str, Any]) -> list[str]:
-    """Return the counts in words, executed calls before refused ones."""
     told = [f"{_flagged(counts)} in {counted(counts['calls'], 'executed call')}"]
     told[0] += f" of {counted(counts['conversations'], 'conversation')}."
     if counts["broken_rules"]:
@@ -213,7 +212,6 @@ def _failures(summary: dict[str, Any], out: Path) -> list[str]:
 
 
 def _paper(summary: dict[str, Any]) -> str:
-    """Return `, strict` under the strict criterion, otherwise an empty string."""
     return ", strict" if summary["criterion"] == "strict" else ""
 
 

@@ -202,7 +202,6 @@ class Form:
 
     @property
     def _inner(self) -> "Form":
-        """Return the common form of all fields, if the field names are data."""
         inner = Form()
         for form in self.fields.values():
             inner.merge(form)

@@ -237,7 +237,6 @@ def _gathered(spec: Any) -> str:
 
 
 def _unless_set(spec: Any) -> str:
-    """Describe the value of a field that a record lacks."""
     record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
     return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
 

@@ -124,7 +124,6 @@ def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence])
 
 
 def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
-    """Return the beginnings of the documents that a policy's sentences name."""
     found = places(draft.quotes, document)
     own = {document.file_at(start).name for start, _ in found}
     text = " ".join(document.whole(start, end) for start, end in found)

@@ -512,9 +512,6 @@ def _of_logs(bench: Bench, brief: PolicyBrief, code: str) -> str:
 
 
 def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[str]:
-    """Return a guard's faults: it does not load, fails cases, never denies, or uses numbers that its text does not
-    state.
-    """
     policy = brief.policy
     guard, wrong = bench.guard(policy, code)
     if guard is None:

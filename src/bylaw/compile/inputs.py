@@ -398,7 +398,6 @@ def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajec
 
 
 def _denial(guard: Guard, because: str) -> str:
-    """Return the text of a denial without values from records."""
     for text in guard.denials:
         if re.fullmatch(".*".join(map(re.escape, text.split("..."))), because, re.DOTALL):
             return text
@@ -459,9 +458,6 @@ def variants(code: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(bench: Bench, case: Case, read: Container[str] | None = None) -> Iterator[str]:
-    """Yield the enumeration values in a case, by field and by argument. If `read` is given, only those arguments
-    count.
-    """
     entities = bench.base.schema.entities
     for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
         kind = thing.partition("[")[0]

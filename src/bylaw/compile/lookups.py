@@ -142,7 +142,6 @@ class _Recorded:
         ]
 
     def keys(self, entity: Entity) -> set[tuple[Any, ...]]:
-        """Return the keys of an entity that occur in call arguments."""
         found = [[entry["arguments"].get(part) for part in entity.key] for _, entry in self._entries]
         return {tuple(map(str, key)) for key in found if None not in key}
 

@@ -116,7 +116,6 @@ def _names(found: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def _is_made(path: Path) -> bool:
-    """Whether the lines of a file's text differ from the lines of the file itself."""
     return path.suffix.lower() in (*_HTML, ".docx", ".pdf")
 
 

@@ -399,7 +399,6 @@ class _Refinement:
         )
 
     def _asked(self, name: str) -> Outcome[Reply]:
-        """Return the answer about one policy's rules. If a case fails, ask a second time."""
         check = self.rules.checks[name]
         shown = {
             "tools": catalogue_text(self.rules.bench.cards, self._told[name]),

@@ -76,7 +76,6 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
 
 
 def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
-    """Yield every recorded call of a known tool with its result. Refused calls are left out."""
     for trajectory in trajectories:
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
@@ -324,12 +323,10 @@ def describe(
 
 
 def _tables_note(cards: Mapping[str, Card]) -> str:
-    """Advise how to describe tables inside records, if any result has one."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
 
 
 def _null_note(cards: Mapping[str, Card]) -> str:
-    """Advise to declare `null` as a value, if any result has it."""
     has_null = any(re.search(r" or null\b", card.results) for card in cards.values())
     return f"\n\n{prompt_text('things_null')}" if has_null else ""
 

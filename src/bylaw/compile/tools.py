@@ -68,7 +68,6 @@ class Types:
             return {"type": "object"}
 
     def _first(self, parts: list[ast.expr], depth: int) -> dict[str, Any]:
-        """Return the schema of the first member of a union that is not None."""
         found = [self.schema(part, depth + 1) for part in parts]
         return next(filter(None, found), found[0])
 
@@ -124,7 +123,6 @@ def _name(node: ast.expr) -> str:
 
 
 def _words(node: ast.expr) -> str:
-    """Return the description in an annotation, either a string or `Field(description=...)`."""
     match node:
         case ast.Constant(str() as text):
             return text

@@ -164,7 +164,6 @@ def _later(request: Request, why: str) -> Response:
 
 
 def _to_sign_in(request: Request) -> Response:
-    """Redirect a page to the sign-in. Refuse a form or a part of a page."""
     if request.method == "GET" and request.headers.get("hx-request") != "true":
         asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         usual = asked in ("/", "/inbox")

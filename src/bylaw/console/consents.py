@@ -104,6 +104,5 @@ def with_values(text: str, values: Sequence[str]) -> Markup:
 
 
 def _values(values: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern that finds a call's values as whole words."""
     wanted = sorted({each for each in values if len(each) >= _SHORTEST}, key=len, reverse=True)
     return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, wanted)) or '(?!)'})(?!\w)", re.IGNORECASE)

@@ -165,7 +165,6 @@ class FindingPages(AuditPages):
         return self._listed(asked)
 
     def _listed(self, asked: Asked, written: Written | None = None) -> Response:
-        """Show the reasons, the findings of the selected reason, and one finding."""
         query = asked.query
         wanted = Wanted.of(query.items())
         standings = self._view.standings(wanted.base)
@@ -320,7 +319,6 @@ class FindingPages(AuditPages):
         return replace(Wanted.of(parse_qsl(address.partition("?")[2])), state=row.state)
 
     def _following(self, asked: Asked, row: FindingRow) -> FindingRow | None:
-        """Return the finding that comes next in the list that the form was part of."""
         queue = self._queue(asked, row)
         return self._view.standings(queue.base).index.following(queue, row) if queue is not None else None
 
@@ -379,7 +377,6 @@ class FindingPages(AuditPages):
     def _advanced(
         self, asked: Asked, standings: Standings, queue: Wanted, rows: tuple[FindingRow, FindingRow], written: Written
     ) -> Response:
-        """Show the next finding, and one line about the previous finding."""
         row, coming = rows
         left = standings.index.states(replace(queue, reason=""))[coming.state]
         asked.headers |= {"hx-retarget": "#detail", "hx-push-url": _address(queue, coming)}
@@ -455,7 +452,6 @@ def _default_expiry() -> str:
 
 
 def _default_want(row: FindingRow, line: JsonRecord) -> str:
-    """Return the result that a test case expects by default, which is the audit's."""
     if row.verdict == "broken":
         return "broken"
     policy = judged_by(line, row.policy)

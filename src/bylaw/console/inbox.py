@@ -138,7 +138,6 @@ class InboxPages(ServicePages):
         return self._page(template, asked, **self._values(asked, told), done=done)
 
     def _waiting(self, tenant: str) -> str:
-        """Return a hash of the waiting calls and cards."""
         now = time.time()
         found = self._service.log.approvals(tenant, status="waiting")
         looked, put = self._customer_cards.get(tenant, (0.0, ""))

@@ -209,7 +209,6 @@ class OverviewPages(AuditPages):
 
 
 def _columns(rows: list[PolicyRow]) -> list[Column]:
-    """Return the columns to show: violations, near-misses, and every other column with a number above zero."""
     always = ("violation", "near_miss")
     return [each for name, each in _COLUMNS.items() if name in always or any(row.counts[name] for row in rows)]
 
@@ -232,7 +231,6 @@ Rates = dict[str, JsonRecord]
 
 
 def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
-    """Return the flagged share of the calls that each policy binds."""
     rows = summary["by_policy"].items()
     return {name: rate(row[criterion].get(verdict, 0), row["applied"]) for name, row in rows if row["applied"]}
 

@@ -186,7 +186,6 @@ class PolicyPages(AuditPages):
         return name, root, sides
 
     def _after(self, name: str) -> str:
-        """Return the next policy that waits for a signature, or an empty string."""
         root, names = self._view.own_root, list(self._now().pack.policies)
         waiting = [each for each in unsigned(self._now(), root) if each != name] if root is not None else []
         place = names.index(name) if name in names else 0

@@ -71,7 +71,6 @@ class Comment(Struct, frozen=True):
 
 
 def _records(path: Path, name: str, of: type[T]) -> list[T]:
-    """Return the records under a name in a file. The list is empty if there is no file."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get(name) or [])
@@ -198,7 +197,6 @@ def written(record: Mapping[str, Any], indent: str = "") -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a value as one line of YAML: JSON, or a plain word."""
     if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:
         return value
     return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)

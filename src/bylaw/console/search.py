@@ -38,7 +38,6 @@ class SearchPages(AuditPages):
         )
 
     def _policies(self, sought: str) -> list[tuple[str, str]]:
-        """Return the policies that contain every word in their name, definition or sentence."""
         words = sought.lower().split()
         stated = ((name, sentence_of(self._view, name, 2000)) for name in self._view.policies)
         return [

@@ -151,7 +151,6 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
 
 
 def _with_rule(whole: str, draft: Draft, text: str) -> str:
-    """Replace one formula in the rules file."""
     place = _formula_place(whole, draft.name)
     if place is None:
         raise UsageError(f"rule `{draft.name}` is not in {RULES}", hint="edit the file that contains it")
@@ -300,7 +299,6 @@ class Backtests:
             return
 
     def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], CheckVerdicts]:
-        """Return past conversations and the saved check's verdicts on them."""
         tools = tuple(saved.policies[policy].tools)
         with self._turn:
             read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
@@ -417,7 +415,6 @@ def service_bench(service: ServiceLog) -> Workbench:
 
 
 def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
-    """Return the first logged conversations that call any of the tools."""
     if view.is_redacted:
         raise UsageError("The logs of a redacted audit are not available.")
     audited = read_audited(view.out)
@@ -572,10 +569,8 @@ def _patch(root: Path, draft: Draft, text: str) -> str:
 
 
 def _called(now: PackState, policy: Policy) -> str:
-    """Return the functions that a check calls. Other checks may share them."""
     return "\n".join(signed_lines(now.pack, policy)[len(check_lines(now.pack, policy)) :]).strip("\n")
 
 
 def _sentence(policy: Policy) -> str:
-    """Return a policy in the document's words. Without a document, return its definition."""
     return " ".join(cite.text for cite in policy.citations if cite.text) or policy.definition

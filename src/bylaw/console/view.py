@@ -305,7 +305,6 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
-    """Return the variant that has the most policies in the audit, or the pack itself if it has no variants."""
     variants = read_variants(root)
     judged: JsonRecord = summary["by_policy"]
 

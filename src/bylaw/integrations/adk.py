@@ -37,8 +37,6 @@ OWN = "adk_request_"
 
 
 class _Allowed(NamedTuple):
-    """A call that may run."""
-
     follower: Follower
     agent: str
     """The inner agent that makes the call."""
@@ -215,7 +213,6 @@ def _place(tool_context: Any) -> tuple[str, str]:
 
 
 def _live(events: Sequence[Any]) -> list[Any]:
-    """Return the events that no rewind has removed."""
     kept: list[Any] = []
     for event in events:
         if before := _rewinds(event):
@@ -227,7 +224,6 @@ def _live(events: Sequence[Any]) -> list[Any]:
 
 
 def _rewinds(event: Any) -> str:
-    """Return the invocation that an event rewinds to. It is empty for other events."""
     return getattr(event.actions, "rewind_before_invocation_id", None) or ""
 
 

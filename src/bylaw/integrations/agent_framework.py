@@ -253,7 +253,6 @@ def _is_nobodys(message: Any, histories: Set[str]) -> bool:
 
 
 def _is_elsewhere(call: Any) -> bool:
-    """Whether the model's provider makes the call on its own servers."""
     return bool(getattr(call, "hosted", None) or getattr(call, "informational_only", None))
 
 

@@ -156,7 +156,6 @@ def denied(why: str) -> dict[str, Any]:
 
 
 def _instructed(options: ClaudeAgentOptions, told: str) -> ClaudeAgentOptions:
-    """Add instructions to the end of the system prompt, whatever its form."""
     given: Any = options.system_prompt
     match given:
         case _ if not told:
@@ -173,8 +172,6 @@ def _instructed(options: ClaudeAgentOptions, told: str) -> ClaudeAgentOptions:
 
 
 class _Made(NamedTuple):
-    """A call that may run."""
-
     follower: Follower
     decision: Decision
     agent: str

@@ -148,7 +148,6 @@ class Follower:
             known.mark = replace(known.mark, calls=tuple(known.names))
 
     def _close(self, name: str) -> None:
-        """Record that a call has its result."""
         self._answered.add(name)
         self._open.discard(name)
         self._past.discard(name)
@@ -415,7 +414,6 @@ class Follower:
                 tell(error, f"the interruption of `{decision.tool}` could not be logged")
 
     def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
-        """Return the decision about an interrupted call that now continues."""
         name, given = self._given.get(id), as_object(arguments)
         return self.session.resume(name, tool, given) if name is not None and given is not None else None
 
@@ -480,7 +478,6 @@ class Follower:
         return made is not None and (made[1].tool, made[1].arguments) == (tool, as_object(arguments))
 
     def _made_as(self, name: str) -> tuple[int, Call] | None:
-        """Return the call with this name and its step."""
         events = self.session.trajectory().events
         found = ((step, each) for step, each in enumerate(events) if isinstance(each, Call) and each.id == name)
         return next(found, None)
@@ -522,7 +519,6 @@ class Follower:
         return {call.id: self._given[call.id] for call in part.calls}
 
     def _answer(self, part: Answered, name: str | None) -> None:
-        """Report the result of a tool to the session, once."""
         if name in self._answered:
             return
         if name is not None and name in self._open:

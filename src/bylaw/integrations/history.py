@@ -267,7 +267,6 @@ def _changed(known: Sequence[Mark], given: Sequence[Mark]) -> int | None:
 
 
 def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[list[Mark], list[Mark]]:
-    """Remove ids that repeat or that are assigned anew each time."""
     sides = [list(known), list(given)]
     for by in ("user", "agent"):
         counts = [Counter(mark.key for mark in side if mark.by == by and mark.key) for side in sides]

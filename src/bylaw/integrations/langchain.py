@@ -188,7 +188,6 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
 
 
 def _workers(answers: Iterable[str]) -> set[str]:
-    """Return the suffixes that workers append to prompt ids."""
     return {f":{end}" for id in answers for head, _, end in [id.rpartition(":")] if head}
 
 
@@ -274,7 +273,6 @@ def _told(request: Any, answer: Decision | Result) -> ToolMessage:
 
 
 def _message_of(result: Any, id: str) -> ToolMessage | None:
-    """Return the message that the agent will see as the result of the call."""
     if isinstance(result, ToolMessage):
         return result
     results = result if isinstance(result, list) else [result]
@@ -295,7 +293,6 @@ def _messages(state: Any) -> list[Any]:
 
 
 def _thread(runtime: Any) -> str:
-    """Return the checkpointer's thread id, or an empty string."""
     config = getattr(runtime, "config", None)
     if config is None:
         info = getattr(runtime, "execution_info", None)

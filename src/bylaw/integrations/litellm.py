@@ -87,7 +87,6 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         return kwargs
 
     def _own(self, messages: Sequence[Any]) -> list[Any]:
-        """Return the messages without the shield's instructions."""
         told = self.instructions
         return [each for each in messages if not told or _plain(each) != _plain(_system(told))]
 
@@ -207,7 +206,6 @@ def _system(text: str) -> dict[str, Any]:
 
 
 def _after_system(messages: Sequence[Any], told: str) -> list[Any]:
-    """Insert instructions after the leading system messages."""
     at = next((at for at, each in enumerate(messages) if _plain(each)["role"] not in ("system", "developer")), 0)
     return [*messages[:at], _system(told), *messages[at:]]
 
@@ -224,7 +222,6 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def _plain(message: Any) -> dict[str, Any]:
-    """Return a message as data, given a dict or a LiteLLM object."""
     read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
     if plain["role"] == "user":

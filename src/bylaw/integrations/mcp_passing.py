@@ -288,7 +288,6 @@ class PassingClient(ProxyClient):
         return hear
 
     def _front(self) -> Front:
-        """Return the downstream client that this client makes a call for."""
         if self.is_shared:
             return self.fronts.asked()
         if self.connection is not None:

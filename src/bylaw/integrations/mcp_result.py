@@ -117,7 +117,6 @@ def returned(answer: Any, tool: str) -> dict[str, Any]:
 
 
 def _contradicts(words: Any, data: Any) -> bool:
-    """Whether two versions of one result contradict each other."""
     if isinstance(words, dict) and isinstance(data, dict):
         return any(_contradicts(words[name], data[name]) for name in words.keys() & data.keys())
     if isinstance(words, list) and isinstance(data, list):
@@ -240,7 +239,6 @@ def own_words(text: str, handed: Iterable[str]) -> str:
 
 
 def _without(text: str, start: int, end: int) -> str:
-    """Return text without the paragraphs that a range touches."""
     breaks = [*_BREAK.finditer(text)]
     before = max((each.end() for each in breaks if each.end() <= start), default=0)
     after = min((each.start() for each in breaks if each.start() >= end), default=len(text))
@@ -248,7 +246,6 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Return normalised text with the original position of each character."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):
@@ -284,7 +281,6 @@ def embedded(content: Iterable[Any]) -> list[dict[str, str]]:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a content. Bytes are decoded if they are text."""
     text = getattr(content, "text", None)
     if isinstance(text, str):
         return text

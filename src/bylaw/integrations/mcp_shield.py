@@ -377,7 +377,6 @@ class ShieldMiddleware(Middleware):
         return await anyio.to_thread.run_sync(self._decide_now, call, id, limiter=self._deciding), id
 
     async def _snapshot(self, tool: str) -> str | None:
-        """Return the server's own snapshot of the page, or None."""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:
@@ -454,11 +453,9 @@ class ShieldMiddleware(Middleware):
         return hidden
 
     def _lists_anew(self, hiding: Hiding, session: LiveSession) -> bool:
-        """Whether the user's words have changed the list."""
         return hiding.tell(session, hiding.hidden(session))
 
     async def _gone(self) -> str:
-        """Return why the server cannot be reached, or an empty string if it answers."""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:
@@ -512,7 +509,6 @@ class ShieldMiddleware(Middleware):
 
 
 def _up_to_the_user(said: list[Part]) -> list[Part]:
-    """Return the messages without the agent's text after the user's last message."""
     last = max((at for at, part in enumerate(said) if isinstance(part, Heard)), default=-1)
     return said[: last + 1]
 

@@ -120,7 +120,6 @@ class ShieldHooks(RunHooks):
         return self._follower
 
     def _hear(self, run: Any) -> None:
-        """Continue the conversation of a run's speaker."""
         if self._followers is not None and not self._inner():
             self._follower = self._followers.get(self._name, run.context)
             self.session = self._follower.session
@@ -220,7 +219,6 @@ class ShieldHooks(RunHooks):
         return needs_approval
 
     def _pause(self, id: str, decision: Decision) -> bool:
-        """Whether a call pauses here until somebody answers."""
         if not prompts(decision) or is_declined(self.session, decision):
             return False
         self.follower.pause(id)
@@ -328,7 +326,6 @@ class ShieldHooks(RunHooks):
 
 
 def _shown(result: Any) -> str:
-    """Return a result as the SDK shows it to the model."""
     if isinstance(result, str):
         return result
     item: Any = ItemHelpers.tool_call_output_item(SimpleNamespace(call_id=""), result)

@@ -167,7 +167,6 @@ watch(ToolManager, "__init__", _watched)
 
 
 def _is_output(tool: Any) -> bool:
-    """Whether the tool only returns the agent's output."""
     return tool.tool_def.kind == "output"
 
 

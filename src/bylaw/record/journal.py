@@ -87,7 +87,6 @@ class Journal:
         return future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Submit what a loop has appended, at the end of its turn."""
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed or self._since:
             # The loop does not wait for the transaction that the thread is writing.

@@ -63,7 +63,6 @@ _IDLE, _ACTIVE = 0, 1
 
 class PostgresConnection(Connection):
     def __init__(self, address: str) -> None:
-        """Connect, and create missing tables."""
         self._address = address
         self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
         """The address without the password."""
@@ -104,7 +103,6 @@ class PostgresConnection(Connection):
         self.rows(MARK, ())
 
     def _call(self) -> None:
-        """Reconnect if the server was restarted."""
         if self._is_closed:
             raise UsageError("the log is closed")
         if not self.is_there:

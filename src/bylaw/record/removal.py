@@ -201,7 +201,6 @@ def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mappin
 
 
 def _removals(cursor: Cursor, tenant: str) -> list[bytes]:
-    """Return the bodies of all removals, newest first."""
     cursor.execute(_REMOVALS, (tenant,))
     return [as_bytes(body) for (body,) in cursor.fetchall()]
 

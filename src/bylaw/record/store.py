@@ -161,7 +161,6 @@ class _Batch:
         return known is not None and known.digest == first.digest
 
     def _undo(self, size: int) -> None:
-        """Discard all rows after the first `size`. The caller restores the heads."""
         for tenant, _, _, _, conversation, position, name, *_ in reversed(self._rows[size:]):
             self._lengths[tenant, conversation] = position
             if name is not None:

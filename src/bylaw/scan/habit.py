@@ -137,7 +137,6 @@ def stance(value: str, text: str) -> Bond | None:
 
 
 def _chained(near: dict[int, EarlierCall], lookups: Sequence[EarlierCall]) -> frozenset[str]:
-    """Return the tools that were called with a value from a linked look-up's result."""
     found: set[str] = set()
     for position, lookup in enumerate(lookups):
         if position in near or lookup.tool in found:

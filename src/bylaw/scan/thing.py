@@ -122,7 +122,6 @@ def _filled(fields: dict[str, SeenValues], rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], entity: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Return the fields that identify each row: one id, or an id with another field. Return nothing if none do."""
     fields = [name for name in rows[0] if is_name(name)] if rows else []
     if names is not None:
         return next(((each,) for each in fields if [str(row.get(each)) for row in rows] == names[: len(rows)]), ())
@@ -296,7 +295,6 @@ def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> Non
 
 
 def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[str, str]:
-    """Return the arguments that identify the record of a look-up, each with its part of the key."""
     if len(thing.key) == 1:
         usual = [name for name, count in record.asked.items() if count >= _ASKED * record.count and is_name(name)]
         chosen = [spelled_like(thing.key[0], usual, thing=thing.name) or next(iter(usual), "")]

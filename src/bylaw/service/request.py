@@ -148,7 +148,6 @@ def _check(
 
 
 def _check_size(said: Sequence[str], messages: Sequence[dict[str, Any]]) -> None:
-    """Raise an error if there are too many messages, or if one is too long. Tool results may be longer."""
     if len(messages) > MESSAGES:
         raise BadRequest(f"more than {MESSAGES} messages in one request")
     contents = [plain_text(each.get("content")) for each in messages if each.get("role") != "tool"]

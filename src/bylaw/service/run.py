@@ -142,7 +142,6 @@ class StandIn:
 
 
 def _until_blank(client: socket.socket) -> bytes:
-    """Return the head of a request, and any data received after it."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
         head += more
@@ -268,14 +267,11 @@ def _stopping_well() -> Generator[None]:
 
 
 class _Ticking(uvicorn.Server):
-    """A uvicorn server that reports when its loop runs."""
-
     def __init__(self, config: uvicorn.Config, tick: Callable[[], None]) -> None:
         super().__init__(config)
         self._tell = tick
 
     async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second."""
         self._tell()
         return await super().on_tick(counter)
 

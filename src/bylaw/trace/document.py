@@ -318,7 +318,6 @@ def _is_json(data: bytes) -> bool:
 def _members(
     source: Source, data: bytes, start: int, why: str, line: int, index: int
 ) -> Generator[Record | RecordError, None, tuple[int, int]]:
-    """Yield the members of a list. Return the end of the list and the next record's index."""
     for kind, begin, end in _cut(data, start, inside=True):
         match kind:
             case "value":

@@ -97,7 +97,6 @@ def look(source: Source) -> Look:
 
 
 def _head(source: Source) -> tuple[bytes, bool, str]:
-    """Return the first bytes, whether they are the whole file, and the reason if the file is cut short."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):

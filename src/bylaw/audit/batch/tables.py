@@ -563,7 +563,6 @@ def compact(folder: Path, *, name: str) -> None:
 
 
 def _copy_all(files: Sequence[Path], out: Any) -> None:
-    """Copy the rows of small files into larger row groups."""
     pa = arrow()
     waiting: list[Any] = []
     for file in files:

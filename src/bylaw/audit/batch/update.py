@@ -260,7 +260,6 @@ def update(
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
-    """Return the unchanged logs to read again, with their stamps, and an error for each log that no longer exists."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
@@ -422,7 +421,6 @@ def _sorted(ordinals: Any) -> Any:
 
 
 def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: Path, made: Path) -> None:
-    """Subtract dropped conversations from the counts of earlier runs, and add the counts of this run."""
     pa, pc, state = arrow(), arrow("compute"), addition.state
     for night in state.nights:
         gone = between(dropped, night.first, night.end)

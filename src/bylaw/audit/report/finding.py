@@ -171,7 +171,6 @@ def _policy(policy: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _fact(fact: JsonRecord) -> JsonRecord:
-    """Return a fact with its key and, unless it is hidden, its value. Both are strings."""
     told = fact | {"key": [spelled(part) for part in fact["key"] or ()]}
     return told | {"value": spelled(fact["value"])} if "value" in fact else told
 
@@ -226,7 +225,6 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
 
 
 def _sought(judged: list[JsonRecord]) -> str:
-    """Return the keys, values and quotes in the drawing, so that the search finds them."""
     parts: list[str] = []
     for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
         parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
@@ -234,7 +232,6 @@ def _sought(judged: list[JsonRecord]) -> str:
 
 
 def _lookup(fact: JsonRecord) -> str:
-    """Return the look-up that shows a fact, named as in the summary's `by_lookup`."""
     return fact["lookup"]["tool"] or f"({fact['entity']})"
 
 

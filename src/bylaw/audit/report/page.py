@@ -95,7 +95,6 @@ def _event(event: JsonRecord, limit: int) -> JsonRecord:
 
 
 def _shortened(value: Any, limit: int) -> str | list[Any]:
-    """Return a text. If it is too long, return its beginning and its full length."""
     whole = whole_text(value)
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
@@ -307,7 +306,6 @@ def _conversations(
 
 
 def _quoted(conversation: JsonRecord, steps: dict[str, set[int]]) -> Iterator[tuple[tuple[str, int], str]]:
-    """Yield the arguments of each call in a finding, and the user's messages in its conversation."""
     name, events = conversation["trajectory"], conversation["events"]
     spoken = sorted(step for step in steps.get(name, ()) if step < len(events))
     said = [_first(events[step]["text"]) for step in spoken if events[step]["type"] == "message"]
@@ -323,7 +321,6 @@ def _first(text: str | list[Any]) -> str:
 def _opening(
     folder: Store, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
-    """Return the finding that the page opens on, with its conversation if available."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     undrawn: list[JsonRecord] = []
     for kind, group in groupby(ranked, key=opening_kind):

@@ -347,7 +347,6 @@ class _Builder:
 
 
 def _words_of_call(call: JsonRecord, judged: Sequence[JsonRecord]) -> str:
-    """Return the text that the page shows for a call."""
     shown: list[Any] = [call.get("because")]
     for policy in judged:
         shown += [policy["because"], *(ask.get("question") for ask in policy["asks"])]

@@ -99,7 +99,6 @@ _MARK = re.compile(r"(?<![^\s`'\"])[^\w\s`'\".,;:!?-]{2,8}(?![^\s`'\".,;:!?])")
 
 
 def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
-    """Return a chat result whose content has no marks around it."""
     answered = message.tool_call or ToolCall()
     message.name = name_and_arguments(answered)[0]
     message.tool_call_id = message.tool_call_id or answered.id

@@ -183,7 +183,6 @@ def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def _block(block: Fields) -> Fields:
-    """Add the type to a block, because the SDK's classes do not write it."""
     if "type" in block:
         return block
     kinds = {"tool_use_id": "tool_result", "input": "tool_use", "thinking": "thinking", "text": "text"}

@@ -462,7 +462,6 @@ def _kept(piece: Record | RecordError) -> _Kept:
 
 
 def _goes_on(later: _Kept, earlier: _Kept) -> bool:
-    """Whether `later` has all messages of `earlier` and more, for the same agent and context."""
     long, short = later.head, earlier.head
     if long is None or short is None or len(long.messages) <= len(short.messages):
         return False

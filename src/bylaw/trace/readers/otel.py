@@ -261,7 +261,6 @@ def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation
 
 
 def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
-    """Return the message in an event. Its fields are attributes, or JSON in a single attribute."""
     message: dict[str, Any] = dict(body)
     inner = body.get("gen_ai.event.content")
     if isinstance(inner, str):

@@ -268,7 +268,6 @@ class Dialogue(Struct):
         return thread, 0
 
     def _beyond(self, message: ChatMessage, thread: Thread) -> ChatMessage | None:
-        """Remove known calls and results from a message of a history. Return None if nothing is left."""
         if message.role == "tool" and text_id(message.tool_call_id) in self.answered:
             return None
         calls = message.tool_calls
@@ -328,7 +327,6 @@ class Dialogue(Struct):
         return next(same, calls[0][0] if calls else None)
 
     def _complete(self, step: int, run: ToolRun) -> None:
-        """Complete a result from a history with the tool run's own data and error flag."""
         events = self.transcript.events
         at = next((at for at, event in enumerate(events) if isinstance(event, Result) and event.call == step), None)
         result = events[at] if at is not None else None

@@ -158,7 +158,6 @@ def _gather_runs(given: Row, export: _Export) -> None:
 
 
 def _runs_in(value: Row) -> Iterator[Row]:
-    """Yield the runs in a record: the record itself, its nested runs, or the runs of a batch."""
     for name in _RUNS:
         for each in _listed(value, name):
             yield from _runs_in(each)
