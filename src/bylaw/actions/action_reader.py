@@ -207,7 +207,6 @@ class _Reader:
         return ElementTerms(_listed(body.role), " ".join(str(body.name).split()), named)
 
     def _named(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
-        """Return an element, which must have a role or a name."""
         element = self._element(body, at)
         if not element.roles and not element.name and element.named is None:
             self._fault(
@@ -266,7 +265,6 @@ class _Reader:
         )  # fmt: skip
 
     def _must_take(self, argument: str, of: Sequence[str], *at: str) -> None:
-        """Check that every tool of the action either has the argument or declares no arguments."""
         for tool in of:
             declared = self._tools.get(tool)
             if declared is not None and declared.parameters and argument not in declared.parameters:
@@ -281,7 +279,6 @@ class _Reader:
             return None
 
     def otherwise(self, given: Mapping[str, Scalar], by_tool: Mapping[str, Any]) -> dict[str, Otherwise]:
-        """Return, by tool, the answer to a call that matches no action."""
         found: dict[str, Otherwise] = dict.fromkeys(by_tool, "ask")
         for tool, answer in given.items():
             at = ("otherwise", tool)
@@ -297,7 +294,6 @@ class _Reader:
         return found
 
     def arguments(self, key: str, given: Mapping[str, list[Scalar]]) -> dict[str, frozenset[str]]:
-        """Return the arguments that a key of the file lists, by tool."""
         for tool in given:
             if tool not in self._tools:
                 self._fault(f"`{tool}` is not a tool", key, tool, hint=meant(tool, self._tools), lacks=f"tool {tool}")

@@ -174,7 +174,6 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
 
 
 def _submits(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call, or a record in a list of its arguments, may submit the form of its element."""
     for given in (arguments, *_items(arguments)):
         text = given.get("text", "")
         if not isinstance(text, str | int | float | None) or "\n" in str(text) or "\r" in str(text):
@@ -206,7 +205,6 @@ def is_quiet(key: Any) -> bool:
 
 
 def _check_inside(page: Page, element: Element) -> None:
-    """Raise NotTaken if a click on an element may press another element inside it."""
     inside = next((each for each in page.descendants(element) if each.role in _PRESSED), None)
     if inside is not None and element.role not in FIELDS:
         raise NotTaken(f"{name_of(page, element)} contains {name_of(page, inside)}, which the call may press instead")
@@ -226,7 +224,6 @@ def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) 
 
 
 def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the records in lists among the arguments, such as form fields."""
     for value in arguments.values():
         if isinstance(value, list):
             listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]

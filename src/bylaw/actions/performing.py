@@ -316,9 +316,6 @@ class _Resolving:
         return []
 
     def _check_arguments(self, fitted: Sequence[Action]) -> None:
-        """Check the other arguments. An argument that no reader parses may change the meaning of the rest, as a
-        command's folder does.
-        """
         known = {name for each in self._actions for name in each.where} | self._unread | self._with_secrets
         known |= {each.reads.argument for each in self._actions if each.reads is not None}
         known |= {take.field for each in fitted for take in each.takes if take.source == "argument"}
@@ -461,7 +458,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
-    """Yield what a reader finds in a text. The reader is loaded on demand."""
     match terms.kind:
         case "sql":
             from bylaw.reading.sql import read_sql
@@ -535,7 +531,6 @@ def _is_listed(terms: ReadTerms, part: Part) -> bool:
 
 
 def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:
-    """Whether the files whose contents the command shows or copies are as the action requires."""
     from bylaw.reading.shell_contents import shown_files
 
     shown = shown_files(command)

@@ -79,7 +79,6 @@ class Excerpt:
         return "\n".join(reversed(shown)) or "(nothing was said)"
 
     def _shown(self, piece: Piece) -> str:
-        """Return a piece as the model sees it. Empty if it adds nothing."""
         event = self._events[piece.step]
         if isinstance(event, Message):
             text = self._message(piece) if piece.text else f"({piece.note})"
@@ -107,7 +106,6 @@ class Excerpt:
         return _cut(text, _EARLIER[piece.by], self._kept)
 
     def _new(self, text: str, most: int = _LAST) -> str:
-        """Return a text, or a marker if it was already shown."""
         plain = _plain(text)
         if plain in self._seen:
             return _CUT

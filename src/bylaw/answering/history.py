@@ -80,7 +80,6 @@ class History:
         return bool(text) and text in self._texts.get(quote.step, "")
 
     def _answers(self, steps: Iterable[int]) -> list[int]:
-        """Return, for each of these steps, the other side's next message."""
         found: list[int] = []
         for step in steps:
             by = next(piece.by for piece in self.pieces if piece.step == step)

@@ -226,7 +226,6 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
 
 
 def _next_echo(language: Language, words: str, at: int) -> str:
-    """Return the word at a position or, in scripts without spaces, the text in one script up to the next phrase."""
     if language.is_spaced:
         return words[at:].split(" ", 1)[0]
     if other := _OTHER_WORD.match(words, at):
@@ -309,7 +308,6 @@ def _turning() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _parted(text: str) -> list[str]:
-    """Split a text into words. Values such as `250,00`, `-5` and `$40` are not split."""
     words = (word.strip(_AROUND) for word in text.split())
     return [word for word in words if any(map(str.isalnum, word))]
 
@@ -319,7 +317,6 @@ def _is_unspaced(letter: str) -> bool:
 
 
 def _spellings(word: str) -> frozenset[str]:
-    """Return the accepted spellings of a word: an amount with or without its currency sign."""
     folded = _folded(word)
     return frozenset((folded, folded.lstrip(_SIGNS)))
 

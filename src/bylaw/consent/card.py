@@ -311,7 +311,6 @@ def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]
 
 
 def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
-    """Return the spellings of a value in a sentence, such as 20, 20.0 and 20.00."""
     if measured := _measured(value, _record(schema), words):
         return measured
     told = _in_words(value, schema, words)

@@ -202,7 +202,6 @@ class Cards:
 
     @property
     def _languages(self) -> frozenset[str]:
-        """The languages of the pack and of the user's messages so far."""
         while self._heard:
             self._written |= _spoken_in(self._heard.pop())
         return self._written
@@ -257,9 +256,6 @@ class Cards:
         return last
 
     def _unfit(self, put: Put) -> set[str]:
-        """Return the card texts for which a yes does not count: all but the latest, and texts that belong to several
-        calls.
-        """
         own = {*self.texts_of(put.digest), put.card}
         last = self._last.get(put.digest, put.card)
         return {text for text in own if text != last or self._digests.get(text, set[str]()) - {put.digest}}
@@ -331,7 +327,6 @@ class Cards:
         return press_fault(self._events, step, press.confirmation, press.time, self._words)
 
     def _fold(self, call: Call) -> str:
-        """Return a key that is the same for all spellings of a call that one answer covers."""
         return repr((call.tool, alike(what_matters(call.arguments, self._terms))))
 
     def _shown_in(self, message: str) -> list[str]:
@@ -452,7 +447,6 @@ def _is_tail(message: str, text: str) -> bool:
 
 
 def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
-    """Whether a reader may miss a part of the agent's message outside the content of the card."""
     return sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, texts))
 
 
@@ -487,7 +481,6 @@ def _spoken_in(message: Message) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _forms_of(words: CardWords) -> tuple[str, str, frozenset[str], frozenset[str]]:
-    """Return the pack's question, heading and answers, normalised for comparison."""
     yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
     return card_form(words.question), card_form(words.heading), yes, no
 

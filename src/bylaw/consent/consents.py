@@ -190,7 +190,6 @@ class Consents:
         return self._asking[at] if at >= 0 and self._asking[at] > since else None
 
     def _may_be_to_a_tool(self, answer: CardAnswer) -> bool:
-        """Whether a tool may have asked a question after the card, so that the user may have answered that question."""
         exchange = next((each for each in reversed(self._talk.exchanges) if each.answered_at == answer.step), None)
         if exchange is None or exchange.told_at is None:
             return False
@@ -248,7 +247,6 @@ class Consents:
         return "interrupted" if is_unused else None
 
     def _confirmed(self, call: CallRecord, put: Put) -> Consent | None:
-        """Return the result that follows from an answer to the card or sentence for the call, or None."""
         made = call.call
         exchanges = self._talk.exchanges
         answer = self._cards.answer(put, exchanges, call.start, made.time)
@@ -437,7 +435,6 @@ class Writes:
         return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
 
     def _agreed(self, call: CallRecord) -> str:
-        """Return a key that is the same for all calls of a tool, in any spelling, that one yes may cover."""
         return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
 
 

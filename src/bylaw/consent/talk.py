@@ -245,7 +245,6 @@ def _is_thing(value: str) -> bool:
 
 
 def _shown(value: str) -> frozenset[str]:
-    """Return the words of a value. A mark is added if the value may also be expressed in other words."""
     return _words(value) | {_TOLD} if _FIGURE.search(value) else _words(value)
 
 

@@ -110,7 +110,6 @@ def _part(fault: BylawError) -> str:
 
 
 def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> BylawError:
-    """Return the error for a file that is missing or declares nothing, with the names that other files use."""
     found = (fault.lacks.partition(" ")[2] for fault in needing if _kind(fault) in ("tool", "entity"))
     names = [f"`{name}`" for name in dict.fromkeys(found) if name]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -258,7 +257,6 @@ class Pack(Struct, frozen=True, dict=True):
         return frozenset((*guarded, *limited, *ruled))
 
     def _named_by(self, rule: Rule) -> list[str]:
-        """Return the tools that a rule's policy or predicates name and whose calls can break the rule."""
         own = self.policies[rule.policy].tools if rule.policy in self.policies else ()
         used = [self.book.predicates[name] for name in atoms(rule.formula)]
         asked = [tool for each in used if each.guard in self.policies for tool in self.policies[each.guard].tools]

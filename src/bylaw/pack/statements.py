@@ -94,7 +94,6 @@ class Citing:
         return Cited(stands, _ambiguous(policy, quote, found, document) if len(stands) > 1 else None)
 
     def _section(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return every sentence under a heading and its subheadings."""
         which = Which(str(span.document), tuple(part.strip() for part in str(span.heading).split(" > ")))
         found = [(each.start, each.end) for each in document.sentences if which.holds((each.start, each.end), document)]
         if found:
@@ -165,7 +164,6 @@ def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
 
 
 def _quote(span: WrittenSpan, document: Document) -> Quote:
-    """Return a quote with its location, taken from brackets before the words or from separate keys."""
     quote = read_quote(str(span.quote), document)
     if not (span.document or span.heading or span.line):
         return quote
@@ -311,7 +309,6 @@ def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: li
 def _faults_of_facts(
     show: Mapping[str, WrittenCardFact], parameters: Mapping[str, Any], tool: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the errors in facts on cards, each with the name of the fact."""
     labels = {label_of(key, schema).lower() for key, schema in parameters.items()}
     for name, fact in show.items():
         if name in parameters:

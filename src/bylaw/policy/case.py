@@ -135,7 +135,6 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], value: str | None = None) -> int | None:
-    """Return the position of the last event of a kind, or of the last call of a tool."""
     for at in range(len(events) - 1, -1, -1):
         found = getattr(events[at], kind)
         if found is not None and value in (None, str(found)):

@@ -85,7 +85,6 @@ def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
 
 
 def _schema(body: Any) -> dict[str, Any]:
-    """Return the definition of a tool that is given as a definition or as a bare schema."""
     if not isinstance(body, dict):
         return {"parameters": body}
     record = cast(dict[str, Any], body)

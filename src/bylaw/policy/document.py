@@ -197,7 +197,6 @@ class Document:
 
     @cached_property
     def _by_text(self) -> dict[str, list[Range]]:
-        """The places of each sentence, by its words with and without the clause number."""
         found: dict[str, list[Range]] = {}
         for each in self.sentences:
             number = number_of(self.text, each.start)
@@ -212,7 +211,6 @@ class Document:
 
     @cached_property
     def _headings(self) -> tuple[list[int], list[tuple[str, ...]]]:
-        """Where the section of each heading starts, and the path of headings above it."""
         starts, paths = list[int](), list[tuple[str, ...]]()
         for file in self.files:
             above: dict[int, str] = {}

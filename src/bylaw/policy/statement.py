@@ -217,7 +217,6 @@ def _stating(text: str) -> Iterator[ast.FunctionDef]:
 
 
 def _tools(node: ast.expr | None) -> list[str | dict[str, Any]]:
-    """Return tools by name, or by effect and arguments. Raises ValueError for anything else."""
     match node:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return [*_tools(left), *_tools(right)]

@@ -190,7 +190,7 @@ class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
     content: list[WrittenElement] = []
     """Parts of a page that anyone may have written."""
     looks: list[Scalar] = []
-    """Patterns for whole addresses that only show something when a browser opens them."""
+    """Patterns for whole addresses of view-only pages: opening them in a browser changes nothing."""
     fields: list[Scalar] = []
     """Patterns for whole names of fields on these pages. Typing into such a field changes nothing else."""
 

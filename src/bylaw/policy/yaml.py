@@ -345,7 +345,6 @@ def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
 
 
 def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
-    """Return the location in a msgspec message, completed with the mapping keys that it leaves out."""
     at: YamlPath = ()
     _, stands_there, path = message.rpartition(" - at `$")
     for name, index, key in _PART.findall(path) if stands_there else ():
@@ -369,7 +368,6 @@ def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> 
 
 
 def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    """Return the names that are allowed at a location. Empty if all names are allowed."""
     return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
 
 

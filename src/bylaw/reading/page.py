@@ -86,7 +86,6 @@ class Page(Struct, frozen=True, dict=True):
 
     @cached_property
     def _ends(self) -> list[int]:
-        """For each element, the index after its last descendant."""
         ends = list(range(1, len(self.elements) + 1))
         for element in reversed(self.elements):
             if element.parent >= 0:

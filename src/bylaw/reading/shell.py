@@ -178,7 +178,6 @@ class _Reader:
         self.reached = reached
 
     def _stands_alone(self, node: Any) -> bool:
-        """Whether a shell sees a reserved word as a separate word."""
         before = self.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b""
         return before in _ENDS and self.source[node.end_byte : node.end_byte + 1] in _ENDS
 
@@ -517,7 +516,6 @@ class _Reader:
             self._change_directory(command)
 
     def _check_variables(self, command: Command) -> None:
-        """Check that assigned variables cannot change which programs, files or words the command refers to."""
         for name, _ in command.assignments:
             if words.is_special(name) and not (name == "IFS" and command.program == "read"):
                 raise Unreadable(f"`{name}` changes what commands do", line=self.line)

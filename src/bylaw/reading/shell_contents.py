@@ -55,7 +55,6 @@ def _shown(command: Command) -> list[Word] | None:
 
 
 def _operands(words: Sequence[Word], valued: str) -> list[Word] | None:
-    """Return the words that may name files: all words except options and the values of the options `valued`."""
     found: list[Word] = []
     waiting = list(words)
     while waiting:

@@ -143,7 +143,6 @@ def _only_finds(words: Sequence[Word]) -> bool:
 
 
 def _only_looks(words: Sequence[Word]) -> bool:
-    """Whether `git` runs a reading command with known options."""
     at = 0
     while at < len(words) and words[at].is_exact and words[at].text.startswith("-"):
         if words[at].text in ("-C", "-c"):
@@ -193,7 +192,6 @@ def valued_letters(program: str) -> str:
 
 
 def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
-    """Whether the words are listed options and operands of the expected form."""
     letters, valued = frozenset(known.get("letters", "")), frozenset(known.get("valued", ""))
     long = frozenset(known.get("long", "").split())
     operands: list[Word] = []
@@ -242,7 +240,6 @@ def _is_listed_pattern(word: Word, long: frozenset[str]) -> bool:
 
 
 def _has_number(words: Sequence[Word], known: str) -> bool:
-    """Whether there is at most one word, which must be a number or a plain variable."""
     forms = {True: known, False: r"\"?\$(?:[?#]|\{?\w+\}?)\"?"}
     return len(words) <= 1 and all(re.fullmatch(forms[word.is_exact], word.text) is not None for word in words)
 

@@ -199,7 +199,6 @@ _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def _find(command: "Command") -> Inner | None:
-    """Read `find`: `-exec` runs a program, and `-delete` removes files."""
     words = list(command.words)
     found: list[tuple[Word, ...]] = []
     own: list[Word] = []

@@ -237,7 +237,6 @@ class _Reader:
         return readings
 
     def _check_functions(self, *, of_write: bool = False) -> None:
-        """Check that every name before a bracket is a reading function, a type, a keyword or an alias."""
         for at, token in enumerate(self.tokens[1:], 1):
             if token.kind != "sign" or token.text != "(" or self._may_precede_bracket(at - 1):
                 continue
@@ -264,7 +263,6 @@ class _Reader:
         return self._names_columns(at) or self._is_named_query(at)
 
     def _is_part_of_write(self, at: int) -> bool:
-        """Whether the text before a bracket names the target of a write or begins a list of columns."""
         token, before = self.tokens[at], self.tokens[at - 1].word if at else ""
         if token.kind == "word" and (before, token.word) in (("then", "insert"), ("on", "conflict")):
             return True
@@ -379,7 +377,6 @@ class _Reader:
         return _unknown_write("pragma")
 
     def _parsed_write(self, kind: str) -> list[Statement]:
-        """Return a write with its tables and columns, if every dialect that parses it agrees."""
         try:
             # `delete top (5) from t` would be parsed with `top` as the table.
             found = [] if self.tokens[1:] and self.tokens[1].word == "top" else _agreed(self._text(), self.dialect)
@@ -401,7 +398,6 @@ def _unknown_write(kind: str) -> Statement:
 
 
 def _agreed(text: str, dialect: str | None) -> list[Statement]:
-    """Return the effect of the text in the dialect, or in every plausible dialect that can parse it."""
     if dialect is not None:
         return _Parsed(text, dialect).statements()
     readings: dict[str, list[Statement]] = {}
@@ -507,9 +503,6 @@ class _Parsed:
         return [Statement("select", False, reads, shown_table=self._shown_table())]
 
     def _shown_table(self) -> str:
-        """Return the only table whose columns the query shows. Literals, expressions, aliases and other sources rule
-        this out.
-        """
         exp, tree = self.exp, self.tree
         if not isinstance(tree, exp.Select) or _parts(tree) - _OF_PLAIN_QUERY:
             return ""
@@ -606,7 +599,6 @@ class _Parsed:
         return frozenset(found)
 
     def _collect(self, node: Any, known: frozenset[str], found: set[str], skip: Any) -> None:
-        """Collect the table names under `node` that do not refer to a CTE in scope."""
         if node is skip:
             return
         is_named = isinstance(node, self.exp.Table) and isinstance(node.this, self.exp.Identifier)
@@ -664,7 +656,6 @@ class _Parsed:
         )
 
     def _writes(self, node: Any) -> list[Statement]:
-        """Return a write and its other effects: an insert may also update, and a `create` may also drop."""
         found = self._write(node)
         is_table = str(node.args.get("kind")).upper() == "TABLE"
         if isinstance(node, self.exp.Create) and is_table and node.args.get("replace"):

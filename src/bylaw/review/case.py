@@ -134,7 +134,6 @@ def run_case(
 
 
 def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResult:
-    """Run a case of a rule: a few events that keep or break it."""
     want = body.wanted
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is None:
@@ -408,7 +407,6 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
 
 
 def _told(parts: Mapping[str, Any]) -> str:
-    """Return the verdicts of both criteria in words, or a single verdict if they agree."""
     both = {parts[name] for name in ("strict", "determined") if name in parts}
     if {"strict", "determined"} <= parts.keys() and len(both) == 1:
         parts = {"verdict": both.pop()} | {name: parts[name] for name in parts if name not in CRITERIA}

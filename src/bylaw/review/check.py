@@ -338,7 +338,6 @@ class CheckReport(Struct, frozen=True):
 
 
 def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, str, str]]:
-    """Yield `put_as` sentences that can never match, whichever predicate reads them."""
     for tool in pack.schema.tools.values():
         for phrase in tool.put_as:
             reasons = [never_asks(phrase, tool, each.terms) for each in wanted]

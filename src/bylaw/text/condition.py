@@ -105,7 +105,6 @@ def _takes_back(text: str) -> bool:
 
 
 def _is_denied_next(text: str) -> bool:
-    """Whether the rest of the message begins with a denial or takes back the statement."""
     first = next(iter(_sentences(text)), "")
     return _is_bare_denial(_CLAUSE.split(first)[0]) or takes_back(text)
 

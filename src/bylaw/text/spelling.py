@@ -97,7 +97,6 @@ class Spelling:
 
 
 def _around(parts: Sequence[str], text: str) -> Iterator[str]:
-    """Yield the words around each of these parts in a text, which may be a long result."""
     for part in parts:
         here = text.find(part)
         while here >= 0:
