@@ -200,6 +200,7 @@ def test_only_typing_into_a_listed_field_of_a_listed_page_is_a_look(
         ({}, True),
         ({"type": "checkbox"}, False),
         ({"type": "slider"}, False),
+        ({"value": ["Ann"]}, False),
         ({"submit": True}, False),
         ({"key": "Enter"}, False),
     ],

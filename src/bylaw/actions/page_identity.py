@@ -43,12 +43,11 @@ def only_types(page: Page, target: Targeted, arguments: Mapping[str, Any], terms
     element, item = target.element, target.item
     known = {*terms.target, *terms.description}
     given, of_item = _given(arguments) - known, _given(item) - known
+    is_typing = given == {"text"}
     if item:
-        is_text = given == {"fields"} and {"value"} <= of_item <= {"name", "type", "value"}
-        is_text = is_text and item.get("type", "textbox") == "textbox"
-    else:
-        is_text = given == {"text"}
-    if not is_text or element.role not in FIELDS or page.is_in_frame(element):
+        is_typing = given == {"fields"} and of_item <= {"name", "type", "value"}
+        is_typing = is_typing and item.get("type", "textbox") == "textbox" and isinstance(item.get("value"), str)
+    if not is_typing or element.role not in FIELDS or page.is_in_frame(element):
         return False
     return terms.is_field(" ".join(element.name.split())) and terms.lists(page.url)
 

@@ -280,7 +280,8 @@ def _address(page: Page) -> str:
 
 def name_of(page: Page, element: Element) -> str:
     """Return a description of an element, in the page's words."""
-    return f'{element.role} "{label_of(page, element)}" on {page.url}'
+    name = label_of(page, element)
+    return f'{element.role} "{name}" on {page.url}' if name else f"{element.role} without a name on {page.url}"
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
