@@ -262,7 +262,7 @@ TRICKS = (
     (f'<a href=/cart onmousedown="{ACTING}">X</a>', LINK),
     (f'<label for=box><a href=/cart>X</a></label><input id=box type=checkbox onchange="{ACTING}">', LINK),
     (
-        f'<div style="position:relative"><a href=/cart>X</a><b style="position:absolute;inset:0" onclick="{ACTING}"></b>',
+        f'<div style=position:relative><a href=/cart>X</a><b style=position:absolute;inset:0 onclick="{ACTING}"></b>',
         LINK,
     ),
     (f'<a href=/cart autofocus onkeydown="{ACTING}">X</a>', "browser_press_key"),
