@@ -52,7 +52,7 @@ def count() -> tuple[str, list[str]]:
 
 def read(statement: str, dialect: str) -> str:
     try:
-        return "write" if any(each.writes for each in read_sql(statement, dialect)) else "read"
+        return "write" if any(each.writes for each in read_sql(statement, dialect, None)) else "read"
     except Unreadable:
         return "unreadable"
 

@@ -57,16 +57,19 @@ actions:
     effect: write
     take: {order: "$page.text('^Order ([0-9]+)$')"}
     changes: []
-  read_rows: {of: execute_sql, reads: {argument: query, as: sql, statements: [select]}, effect: read}
+  read_rows: {of: execute_sql, reads: {argument: query, as: sql, dialect: postgres, statements: [select]}, effect: read}
   delete_rows:
     of: execute_sql
-    reads: {argument: query, as: sql, statements: [delete]}
+    reads: {argument: query, as: sql, dialect: postgres, statements: [delete]}
     effect: write
     take:
       tables: {value: $statement.tables_written, type: list}
       bounded: {value: $statement.bounded, type: boolean}
     changes: []
 otherwise: {browser_evaluate: deny}
+tables:
+  orders: {columns: [id, total], keys: [id]}
+  t: {keys: [a]}
 pages:
   content: [{role: region, name: Reviews}]
   looks: ["http://shop[.]test/[a-z0-9/]*"]

@@ -40,6 +40,7 @@ actions:
   fetch: {of: http, reads: {argument: url, as: url, host: '^crm[.]test$'}, effect: read}
   open_file: {of: read_file, reads: {argument: path, as: path, root: /work, inside: true}, effect: read}
 otherwise: {bash: ask}
+tables: {orders: {columns: [status, note], keys: [order_id]}}
 """,
     "guards/g.py": '''def paid(call: refund, facts):
     """Only orders that are paid are refunded."""

@@ -18,8 +18,12 @@ BASE = {
     "tools.yaml": """tools:
   execute_sql: {effect: write, parameters: {query: string}}
 actions:
-  read_rows: {of: execute_sql, reads: {argument: query, as: sql, statements: [select]}, effect: read}
-  add: {of: execute_sql, reads: {argument: query, as: sql, statements: [insert]}, effect: write, changes: []}
+  read_rows: {of: execute_sql, reads: {argument: query, as: sql, dialect: postgres, statements: [select]}, effect: read}
+  add:
+    of: execute_sql
+    reads: {argument: query, as: sql, dialect: postgres, statements: [insert]}
+    effect: write
+    changes: []
 """,
     "guards/g.py": 'def fine(call: add, facts):\n    """Never more than this."""\n    return permit()\n',
 }

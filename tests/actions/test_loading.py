@@ -6,7 +6,10 @@ from bylaw import Shield
 from bylaw.errors import PackError
 from tests.actions.desk import FILES, acts, opened, with_tools
 
-READS, OTHERWISE = "argument: query, as: sql, statements: [delete]", "otherwise: {browser_evaluate: deny}"
+READS, OTHERWISE = (
+    "argument: query, as: sql, dialect: postgres, statements: [delete]",
+    "otherwise: {browser_evaluate: deny}",
+)
 
 
 @pytest.mark.parametrize(

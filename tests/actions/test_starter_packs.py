@@ -23,14 +23,21 @@ SITE = """pages:
     - https://shop[.]example[.]com/products/[a-z0-9]+
     - https://shop[.]example[.]com/manual[.]html
 """
+TABLES = """tables:
+  orders: {columns: [customer_id, placed_at, total], keys: [id]}
+  customers: {columns: [region], keys: [id]}
+  refunds: {columns: [order_id], keys: [id]}
+  analysis.top: {columns: [label], keys: [id]}
+"""
+OWN = {"browser": SITE, "sql-analyst": TABLES}
 
 
 def pack_of(name: str) -> Pack:
-    """A pack to start from; of a browser, with the pages and fields of one site."""
-    if name != "browser":
+    """A pack to start from, with the pages and fields of one site, or the tables of one database."""
+    if name not in OWN:
         return load_pack(find_folder(name))
     document = (find_folder(name) / "policy.md").read_text("utf-8")
-    own = {"pack.yaml": "format: 1\nname: site\nbase: browser\ndocument: policy.md\n", "tools.yaml": SITE}
+    own = {"pack.yaml": f"format: 1\nname: site\nbase: {name}\ndocument: policy.md\n", "tools.yaml": OWN[name]}
     return made({**own, "policy.md": document})
 
 

@@ -31,10 +31,8 @@ def test_queries_that_only_read_are_allowed(query: str) -> None:
         ("EXPLAIN ANALYZE SELECT o.purge FROM orders o", "ask"),
     ],
 )
-def test_a_name_after_an_alias_may_be_a_function_unless_it_is_a_listed_column(query: str, answer: str) -> None:
-    tools = FILES["tools.yaml"].replace(
-        "statements: [select]", "dialect: postgres, statements: [select, explain], columns: ['^(id|total)$']"
-    )
+def test_a_name_after_an_alias_may_be_a_function_unless_it_is_a_declared_column(query: str, answer: str) -> None:
+    tools = FILES["tools.yaml"].replace("statements: [select]", "statements: [select, explain]")
     assert tools != FILES["tools.yaml"]
     with Shield(made({**FILES, "tools.yaml": tools})) as shield, shield.session("x") as session:
         assert session.decide("execute_sql", {"query": query}).answer == answer
@@ -83,8 +81,9 @@ def test_a_call_that_does_very_many_things_is_unknown() -> None:
 
 def test_two_actions_that_count_under_one_limit_are_made_in_two_calls(tmp_path: Path) -> None:
     rules = FILES["rules.yaml"].replace("tool: refund", "tool: delete_rows")
+    tools = FILES["tools.yaml"].replace("  t: {keys: [a]}\n", "  a, b, c: {keys: [id]}\n")
     with (
-        Shield(made({**FILES, "rules.yaml": rules}), log=tmp_path / "log.db") as shield,
+        Shield(made({**FILES, "rules.yaml": rules, "tools.yaml": tools}), log=tmp_path / "log.db") as shield,
         shield.session("x") as session,
     ):
         both = session.decide("execute_sql", {"query": "DELETE FROM a WHERE id = 1; DELETE FROM b WHERE id = 1"})

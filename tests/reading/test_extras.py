@@ -5,12 +5,12 @@ import sys
 import pytest
 
 from bylaw.errors import MissingExtra
-from bylaw.reading import shell, sql
+from bylaw.reading import shell, sql, sql_tree
 
 
 @pytest.fixture(autouse=True)
 def forgotten() -> None:
-    for cached in (sql._sqlglot, sql._dialect, shell._parser):
+    for cached in (sql_tree._sqlglot, sql_tree._dialect, sql_tree._parser, shell._parser):
         cached.cache_clear()
 
 

@@ -11,6 +11,7 @@ from bylaw.actions.taking import ElementTerms, Kind, Take
 from bylaw.policy.pattern import Pattern
 from bylaw.policy.tool import Effect, Tool
 from bylaw.reading import Unreadable
+from bylaw.reading.sql_tables import Table
 
 Otherwise = Literal["ask", "deny", "allow"]
 FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
@@ -35,7 +36,8 @@ class ReadTerms(Struct, frozen=True):
     dialect: str | None = None
     statements: tuple[str, ...] = ()
     tables: tuple[Pattern, ...] = ()
-    columns: tuple[Pattern, ...] = ()
+    declared: Mapping[str, Table] = {}
+    """The tables of the database that the pack declares, by name."""
     bounded: bool | None = None
     programs: tuple[str, ...] = ()
     operands: tuple[Pattern, ...] = ()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from bylaw.policy.tool import (
     WrittenTool,
 )
 from bylaw.policy.yaml import Located, Scalar, read_record
+from bylaw.reading.sql_tables import Table
 from bylaw.text.host import is_host, names_host
 
 _OF_SHELL = frozenset(
@@ -41,7 +43,7 @@ _OF_SHELL = frozenset(
     )
 )
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
-    "sql": ("sql", frozenset(("dialect", "statements", "tables", "columns", "bounded"))),
+    "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
     "shell": ("shell", _OF_SHELL),
     "path": ("path", frozenset(("root", "inside", "ordinary"))),
     "url": ("url", frozenset(("scheme", "host", "path", "query"))),
@@ -100,7 +102,12 @@ def action_tools(
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
     """Return the actions of a file whose tools have been read."""
     file, source, _ = read_record(source, ToolsFile)
-    reader = _Reader(source, tools, tuple(map(str, file.ordinary)), file.runs)
+    tables = {
+        name: Table(frozenset(map(str, (*table.columns, *table.keys))), frozenset(map(str, table.keys)))
+        for name, table in file.tables.items()
+        if table is not None
+    }
+    reader = _Reader(source, tools, tuple(map(str, file.ordinary)), file.runs, tables)
     actions = [
         reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools
     ]
@@ -126,10 +133,16 @@ def default_pages() -> PageTerms:
 
 class _Reader:
     def __init__(
-        self, source: Located, tools: Mapping[str, Tool], ordinary: tuple[str, ...] = (), runs: Sequence[Scalar] = ()
+        self,
+        source: Located,
+        tools: Mapping[str, Tool],
+        ordinary: tuple[str, ...] = (),
+        runs: Sequence[Scalar] = (),
+        tables: Mapping[str, Table] = MappingProxyType({}),
     ) -> None:
         self._source = source
         self._ordinary = ordinary
+        self._tables = tables
         self._tools = {name: tool for name, tool in tools.items() if not tool.of}
         self.faults: list[BylawError] = []
         self._runs = tuple(filter(None, (self._run_line(str(each), place) for place, each in enumerate(runs))))
@@ -244,7 +257,7 @@ class _Reader:
             str(body.dialect) or None,
             tuple(str(each).lower() for each in body.statements),
             patterns("tables", body.tables),
-            patterns("columns", body.columns),
+            self._tables,
             body.bounded,
             _listed(body.program),
             patterns("operands", body.operands),

@@ -462,7 +462,7 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
         case "sql":
             from bylaw.reading.sql import read_sql
 
-            for statement in read_sql(text, terms.dialect):
+            for statement in read_sql(text, terms.dialect, terms.declared):
                 yield statement, f"the statement `{statement.kind}`"
         case "shell":
             for command in _commands(text):
@@ -486,9 +486,6 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
     if terms.statements and statement.kind not in terms.statements:
         return False
     if terms.bounded is not None and statement.bounded is not terms.bounded:
-        return False
-    names = statement.attributes if terms.columns else ()
-    if not all(any(pattern.occurs(name) for pattern in terms.columns) for name in names):
         return False
     if terms.tables:
         tables = statement.tables_written if statement.writes else statement.tables_read

@@ -210,7 +210,9 @@ def _performed(folder: PackFolder, check: list[Any]) -> list[Any]:
         return []
     text = json.dumps(check, default=str)
     named = {name: body for name, body in actions.items() if name in text or '"effect"' in text}
-    return [named, source.data.get("otherwise"), source.data.get("pages")] if named else []
+    tables = source.data.get("tables")
+    shared = [source.data.get("otherwise"), source.data.get("pages"), *([tables] if tables else [])]
+    return [named, *shared] if named else []
 
 
 def _cases(folder: PackFolder, names: set[str]) -> list[Any]:

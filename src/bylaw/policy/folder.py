@@ -100,7 +100,7 @@ def own_record(root: Path, name: str) -> dict[str, Any]:
 
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
-_SHARED = {"tools": "tools", "entities": "observations"}
+_SHARED = {"tools": ("tools", "tables"), "entities": ("observations",)}
 """Sections in which several names may share an entry."""
 
 
@@ -256,7 +256,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
         for name, path in _files(layer, root, manifest):
             digest.update(f"{name}\0".encode() + files.bytes(path) + b"\0")
         for part in _PARTS:
-            found = files.yaml(layer / f"{part}.yaml", shared=_SHARED.get(part, ""))
+            found = files.yaml(layer / f"{part}.yaml", shared=_SHARED.get(part, ()))
             if part == "tools" and found is not None and (catalogue := found.data.get("from")) is not None:
                 path = layer / str(catalogue)
                 if not files.reach.holds(path):
@@ -362,7 +362,7 @@ class _Files:
         """Return the content of a file. Empty if it cannot be read, which is reported once."""
         return self.data(path) or b""
 
-    def yaml(self, path: Path, *, shared: str = "") -> Located | None:
+    def yaml(self, path: Path, *, shared: tuple[str, ...] = ()) -> Located | None:
         if not _is_file(path):
             if path.name == "pack.yaml":
                 self._faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
@@ -371,7 +371,10 @@ class _Files:
         if text is None:
             return None
         try:
-            return read_yaml(text, file=_name(path, self._root)).shared_out(shared)
+            found = read_yaml(text, file=_name(path, self._root))
+            for section in shared:
+                found = found.shared_out(section)
+            return found
         except YamlError as error:
             self._faults.append(error)
         return None

@@ -104,8 +104,6 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
 
     Each table must match one of them.
     """
-    columns: list[Scalar] = []
-    """Patterns for the names that a statement may have after an alias. In PostgreSQL, other names may be functions."""
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
@@ -131,6 +129,14 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     host: Scalar = ""
     path: Scalar = ""
     query: Scalar = ""
+
+
+class WrittenTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the database that SQL tools use, under `tables` of tools.yaml."""
+
+    columns: list[Scalar] = []
+    keys: list[Scalar] = []
+    """The columns that identify a row."""
 
 
 class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,6 +214,8 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns for the names of files with ordinary contents, such as `*.py`."""
     runs: list[Scalar] = []
     """Commands that run without a question, such as `pytest [-q] *paths*`."""
+    tables: dict[str, WrittenTable | None] = {}
+    """The database's tables, by the names that statements use."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""

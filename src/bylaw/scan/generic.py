@@ -7,6 +7,7 @@ import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -53,6 +54,8 @@ class Generic(Struct, frozen=True):
     """The number of calls whose argument could not be parsed."""
     parts: tuple[tuple[Part, int], ...]
     """What the calls do, most frequent first."""
+    tables: tuple[str, ...] = ()
+    """The tables that SQL statements name."""
 
 
 class _Argument:
@@ -61,6 +64,7 @@ class _Argument:
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
         """Values with a part that certainly only reads, or that writes to known tables. Prose hardly ever has one."""
+        self._tables: set[str] = set()
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
 
     def add(self, text: str, page: Page | None) -> None:
@@ -70,8 +74,11 @@ class _Argument:
             name = " ".join(page.label(element).split())[:100]
             self._count("page", [Part(element.role, name=name, page=_path(page.url))], is_sure=True)
         elif (self.calls <= TRIES or self.kind) and len(text) <= MOST_CHARACTERS:
-            found = _parsed(read_sql, text)
+            found = _parsed(partial(read_sql, tables=None), text)
             is_sure = any(not each.writes or each.tables_written for each in found)
+            self._tables.update(
+                *(each.tables_read or () for each in found), *(each.tables_written or () for each in found)
+            )
             self._count("sql", [Part(each.kind, each.writes) for each in found], is_sure=is_sure)
             found = _parsed(read_shell, text)
             parts = [Part(each.program or "redirection", each.writes) for each in found]
@@ -94,7 +101,8 @@ class _Argument:
         if (kind := self.kind) is None:
             return None
         listed = sorted(self._parts[kind].items(), key=lambda each: (-each[1], each[0]))
-        return Generic(tool, argument, kind, self.calls, self.calls - self._read[kind], tuple(listed))
+        tables = tuple(sorted(self._tables)) if kind == "sql" else ()
+        return Generic(tool, argument, kind, self.calls, self.calls - self._read[kind], tuple(listed), tables)
 
 
 def _path(url: str) -> str:
@@ -161,6 +169,9 @@ def draft_actions(found: Sequence[Generic]) -> str:
             taken.add(unique)
             lines.append(wrapped(f"  {word(unique)}: ", body))
     lines.append(wrapped("otherwise: ", dict.fromkeys([each.tool for each in found], "ask")))
+    if tables := sorted({name for each in found for name in each.tables}):
+        lines.append("# Add `columns` and `keys`, and the `dialect` of each action.")
+        lines += [wrapped("tables: ", {name: dict[str, Any]() for name in tables})]
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ def bounded(call: change_rows | change_rows_by_query, facts):
     """An update or delete names its rows: a statement that fixes no column to given values is refused.
     A condition that is always true is no condition."""
     if call.kind != "insert" and not call.bounded:
-        return deny(f"the {call.kind} fixes no column to given values")
+        return deny(f"the {call.kind} gives no value of a key")
     return permit()
 
 
