@@ -269,7 +269,7 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether a text has a contrast word such as "but". A yes may then cover only half of the question."""
+    """Whether text contains a contrast word such as "but". A yes may then cover only half of the question."""
     words = bare(text)
     spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
     return any(each.tokens(words, each.phrases.contrast) for each in spoken)
@@ -371,7 +371,7 @@ def _first_words() -> Mapping[str, frozenset[str]]:
 
 
 def begins_with_yes(text: str) -> bool:
-    """Whether a text begins with a yes in any language, possibly after a courtesy."""
+    """Whether text begins with a yes in any language, possibly after a courtesy."""
     words = bare(text.lstrip()[:LONGEST])
     return any(_first_kind(languages()[name], words) in ("yes", "ok", "alone") for name in _begun_in(words))
 
@@ -437,7 +437,7 @@ def _common_words() -> Mapping[str, list[str]]:
 
 
 def is_english(text: str, least: int = 1) -> bool:
-    """Whether a text may be English. True for a text without words."""
+    """Whether text may be English. True if it contains no words."""
     return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 

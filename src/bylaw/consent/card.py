@@ -186,7 +186,7 @@ class CardWords(Struct, frozen=True):
 
 
 def card_form(text: str) -> str:
-    """Normalise a text for comparing cards: remove extra white space and Markdown.
+    """Normalise text for comparing cards: remove extra white space and Markdown.
 
     Quoted values stay unchanged, so that the cards of two different calls never become equal.
     """
@@ -499,7 +499,7 @@ def _named(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text on one line. Escapes replace invisible characters and characters that strike out others."""
+    """Quote text on one line. Escapes replace invisible characters and characters that strike out others."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
     return "".join(each if _is_visible(each) else _escaped(each) for each in quoted)
 

@@ -438,7 +438,7 @@ def _cut(message: str, text: str) -> str:
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether a text is at the end of a message, separate from other text and unquoted."""
+    """Whether text is at the end of a message, unquoted and separate from other text."""
     place = message.rfind(text)
     if place < 0 or message[:place][-1:] not in _MARKS:
         return False

@@ -39,7 +39,7 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The values of the rule's predicates at the act, by predicate name; None means unknown. Empty for a rule that was
+    """The values of the rule's predicates at the act, by predicate name. None means unknown. Empty for a rule that was
     still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()

@@ -210,7 +210,7 @@ class Observation(Struct, frozen=True):
     text: Pattern | None = None
     """Matches text results, even errors, that show the entity. The named groups of the match form the item."""
     absent: Pattern | None = None
-    """If this matches a text result, the entity does not exist."""
+    """If this matches the text of a result, the entity does not exist."""
     is_whole: bool = False
     """Whether the record is complete, so that a missing field has its default value."""
     reads: frozenset[str] = frozenset()

@@ -300,7 +300,7 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""Types that a text may look like, each with the built-in that converts the text to it."""
+"""Types that text may look like, each with the built-in that converts the text to it."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:

@@ -183,7 +183,7 @@ class Expressions:
                         self.check_word(constant, field)
 
     def check_text(self, side: ast.expr, other: ast.expr, or_else: str = "") -> None:
-        """Report a text argument that is compared with a number, an amount or a date."""
+        """Report a string argument that is compared with a number, an amount or a date."""
         if not isinstance(side, ast.Attribute) or not self.scope.is_root(side.value, self.scope.call):
             return
         made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""

@@ -19,7 +19,7 @@ Embedder = Callable[[Sequence[str]], Sequence[Vector]]
 
 
 class HashedNgrams:
-    """Embeds a text as hashed counts of character n-grams and words, normalised to length 1.
+    """Embeds text as hashed counts of character n-grams and words, normalised to length 1.
 
     This compares spelling, not meaning: `is_private` is near `private_data` and far from `confidential`.
     """

@@ -53,7 +53,7 @@ def _said(ground: Ground) -> list[str]:
 
 
 def line(text: str) -> str:
-    """Return a text on one short line with every character visible."""
+    """Return text on one short line with every character visible."""
     plain = " ".join(text.split())
     if not plain.isprintable():
         plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)

@@ -87,7 +87,7 @@ class Deed(Struct, frozen=True, omit_defaults=True):
     slots: tuple[Slot, ...] = ()
 
     def slot(self, name: str) -> Slot | None:
-        """Return how an argument may be filled; None if the request does not specify this."""
+        """Return how an argument may be filled. None if the request does not specify this."""
         return next((slot for slot in self.slots if slot.name == name), None)
 
 

@@ -157,8 +157,8 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that contains the user's words but does not equal them, such as a text or an entity's full
-        name.
+        """Object to a value that contains the user's words but does not equal them, such as a longer text or an
+        entity's full name.
         """
         is_in_part = self._saying.is_in_part(slot, kind, value)
         if not is_in_part and not self._saying.is_longer(slot, value):
@@ -196,9 +196,7 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words, or that contains a link, address or account from outside its
-        sources.
-        """
+        """Object to text that omits required words or contains a link, address or account from outside its sources."""
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
         if unsaid := next((words for words in self._view.words(slot.must) if not says(words, whole)), ""):

@@ -22,8 +22,8 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""How to treat actions that a text asks for, if the user told the agent to follow that text: ask the user, or check
-calls against the text.
+"""How to treat actions that a document asks for, if the user told the agent to follow that document: ask the user, or
+check calls against it.
 """
 HANDED_OVER = "The text that the user hands over to:"
 """Separates the user's words from the text they tell the agent to follow, in a question about both."""
@@ -43,7 +43,7 @@ class Held(NamedTuple):
     approved: Approved
     """Reports whether a value appeared in an earlier call that the user requested."""
     is_handed_over: bool = False
-    """Whether the action is requested by a text that the user told the agent to follow."""
+    """Whether the action is requested by instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
     """Whether the call opens a page that the user did not ask for, but that is linked from a place the user named."""
 

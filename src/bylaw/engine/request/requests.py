@@ -56,7 +56,9 @@ class Requests:
         self._allowances: dict[int, Allowance] = {}
         """Allowances by number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances by digest of a text that the user told the agent to follow and the user's words before it."""
+        """Allowances by digest. The digest covers the instructions that the user told the agent to follow, and the
+        user's words before them.
+        """
         self.know(known)
         self._unread: dict[int, Allowance] = {}
         """Requests that the model has not answered. The model is asked again at the next call."""
@@ -101,7 +103,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """Return what a text allows that the user told the agent to follow. The model is asked once."""
+        """Return what a text allows, given that the user told the agent to follow it. The model is asked once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -146,7 +148,7 @@ class Requests:
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
-        """Return the objections to a call; empty if the user asked for it."""
+        """Return the objections to a call. Empty if the user asked for it."""
         found = self._found.get(at.step)
         if found is None:
             self._unread.clear()

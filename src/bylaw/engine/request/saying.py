@@ -22,7 +22,7 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 class Saying:
     def __init__(self, view: View, *, quoted: str) -> None:
-        """`quoted` is a text that the user told the agent to follow. The agent's own texts may quote it."""
+        """`quoted` is the text that the user told the agent to follow. The agent's own texts may quote it."""
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
@@ -66,7 +66,7 @@ class Saying:
         return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
-        """Whether the agent's words come from the user or from a text that the user told the agent to follow."""
+        """Whether the agent's words come from the user, or from instructions that the user told the agent to follow."""
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
