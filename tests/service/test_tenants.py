@@ -25,7 +25,7 @@ from bylaw.service.fairness import LARGE, SLOW, SPARE, Scheduler
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
 from bylaw.shield import Shield
-from bylaw.text.cost import STEPS, Cost, TooCostly, counting
+from bylaw.text.cost import STEPS, Cost, TooCostly
 from tests.service.asgi import ask
 from tests.shield.scenes import shop
 
@@ -298,7 +298,7 @@ def test_a_request_that_costs_too_much_decides_nothing_and_writes_nothing(
 
 def test_a_turn_of_very_many_calls_costs_too_much() -> None:
     call = {"appointment_id": "A1", "patient_id": "P1", "late_fee": 0, "reason": "illness"}
-    with Shield("clinic").session("c") as session, counting(Cost(STEPS)):
+    with Shield("clinic").session("c") as session, Cost(STEPS):
         assert len(session.decide_turn("", [("cancel_appointment", call)] * 50)) == 50
-    with Shield("clinic").session("c") as session, counting(Cost(STEPS)), pytest.raises(TooCostly):
+    with Shield("clinic").session("c") as session, Cost(STEPS), pytest.raises(TooCostly):
         session.decide_turn("", [("cancel_appointment", {**call, "appointment_id": f"A{n}"}) for n in range(500)])

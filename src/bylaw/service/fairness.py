@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from bylaw.text.cost import Cost, counting, current
+from bylaw.text.cost import Cost, current
 
 LARGE = 16 * 1024
 """A request with at least this many bytes moves its tenant's work to the separate thread."""
@@ -75,7 +75,7 @@ class Scheduler:
         if not self._moves(tenant):
             self._busy_until = time.monotonic() + LINGER
         try:
-            with counting(Cost()):
+            with Cost():
                 return await answer()
         finally:
             self._large[tenant] -= is_large

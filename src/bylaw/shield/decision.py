@@ -51,7 +51,7 @@ class Question(Struct, frozen=True):
     whom: Whom
 
 
-class Ground(Struct, frozen=True):
+class Ground(Struct, frozen=True, omit_defaults=True):
     """The answer of one policy on a call, with the reasons."""
 
     policy: str
@@ -114,7 +114,7 @@ class PerformedAction(Struct, frozen=True):
     arguments: dict[str, Any]
 
 
-class Decision(Struct, frozen=True):
+class Decision(Struct, frozen=True, omit_defaults=True):
     id: str
     tool: str
     arguments: dict[str, Any]

@@ -696,7 +696,6 @@ def _decision(
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
-    shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
     answer, allowed, enforced = outcome(grounds)
     text = person = ""
     if answer != "allow":
@@ -705,6 +704,7 @@ def _decision(
         named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
         told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
+        shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
         # The text must describe the facts as they are now, even if the text is composed later.
         seen = list(judgement.seen.answers()) if answer == "ask" else ()
         person = Text(lambda: for_person(shown_call, grounds, seen))

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import DEEPEST, PRINCIPAL, refuse_deep, writable
@@ -23,7 +23,7 @@ from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS, Stops
 from bylaw.record.use import Use, read_use, use_entry
 from bylaw.shield.approving import lifted_by, rests_on
-from bylaw.shield.decision import Decision, Ground
+from bylaw.shield.decision import Decision
 from bylaw.trace.event import Approved, Call, Event, Message, Result, Trajectory
 
 NO_DATA = Raw(b"null")
@@ -63,14 +63,6 @@ class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-
-
-class _Ground(Ground, frozen=True, omit_defaults=True):
-    """A ground in stored form."""
-
-
-class _Decision(Decision, frozen=True, omit_defaults=True):
-    """A decision in stored form."""
 
 
 class _WithContext(Struct, frozen=True):
@@ -174,9 +166,9 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """Return a decision in its stored form, without empty fields and without the citations of permitting policies."""
-    told = [replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds]
-    return encode(_Decision(*astuple(replace(decision, grounds=tuple([_Ground(*astuple(each)) for each in told])))))
+    """Return a decision in its stored form, without the citations of permitting policies."""
+    grounds = [replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds]
+    return encode(replace(decision, grounds=tuple(grounds)))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:

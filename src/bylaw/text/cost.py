@@ -1,7 +1,6 @@
 """Limits the work of one request. Code whose work grows with the input counts its steps here."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 
 from bylaw.errors import BylawError
@@ -17,12 +16,20 @@ class TooCostly(BylawError):
 
 
 class Cost:
+    """The steps that a request may still use. Inside `with`, all work of the current task counts."""
+
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
         """Called between two pieces of work, so that other requests can run first."""
         self.is_large = False
         """Whether the request has proved to be expensive."""
+
+    def __enter__(self) -> None:
+        self._before = _COST.set(self)
+
+    def __exit__(self, *error: object) -> None:
+        _COST.reset(self._before)
 
     def spend(self, steps: int) -> None:
         """Count steps before doing the work."""
@@ -39,16 +46,6 @@ class Cost:
 
 
 _COST: ContextVar[Cost | None] = ContextVar("bylaw_cost", default=None)
-
-
-@contextmanager
-def counting(cost: Cost) -> Generator[None]:
-    """Count all work done in the current task towards a request."""
-    token = _COST.set(cost)
-    try:
-        yield
-    finally:
-        _COST.reset(token)
 
 
 def current() -> Cost | None:
