@@ -11,6 +11,7 @@ from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.rule.monitor import Act
+from bylaw.shield import LiveSession
 from bylaw.trace.event import Call
 from tests.consent.desk import agent, desk, user
 
@@ -122,6 +123,28 @@ def test_a_card_speaks_the_language_of_the_pack() -> None:
             session.agent(card.text)
             session.user(said)
             assert session.decide("cancel_order", wanted).answer == answer
+
+
+def asked_and_declined(session: LiveSession, *, after: float = 0.0) -> str:
+    """The user says yes in words, presses no on the card, and thanks. Then the agent tries again."""
+    session.user("Cancel R-1001.", time=0.0)
+    card = session.decide("cancel_order", ORDER, time=0.0).card
+    assert card is not None
+    session.agent(ASKED, time=0.0)
+    session.user("Yes.", time=0.0)
+    session.confirm(card, yes=False, at=1.0)
+    session.user("Thanks!", time=2.0)
+    return session.decide("cancel_order", ORDER, time=2.0 + after).answer
+
+
+def test_a_no_between_a_yes_and_thanks_counts() -> None:
+    with Shield(desk(TOOLS)).session() as session:
+        assert asked_and_declined(session) != "allow"
+
+
+def test_a_no_on_a_card_that_has_expired_still_ends_an_older_yes() -> None:
+    with Shield(desk(TOOLS, "told, card: {lifetime: 60}")).session() as session:
+        assert asked_and_declined(session, after=600.0) != "allow"
 
 
 @pytest.mark.parametrize(

@@ -304,7 +304,7 @@ def test_a_coroutine_counts_too(where: str) -> None:
     ("limit", "message"),
     [
         ("tool: refund, most: 0, within: 1h", "is less than 1"),
-        ("tool: refund, most: 1, within: soon", "not a time"),
+        ("tool: refund, most: 1, within: soon", "not a duration"),
         ("tool: refnd, most: 1, within: 1h", "`refnd` is not a tool"),
         ("tool: refund, most: 1, within: 1h, per: moon", "counts per `moon`"),
         ("tool: refund, most: 1, within: 1h, per: call.ordr", "has no argument `ordr`"),

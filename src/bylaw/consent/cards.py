@@ -79,6 +79,13 @@ class CardAnswer(Struct, frozen=True):
     since: int
     """Calls after this step may use up the answer."""
 
+    @property
+    def order(self) -> int:
+        """The step by which answers are ordered. A yes counts from its first message, a no from its last one, so that
+        a no in between wins.
+        """
+        return self.since if self.yes else self.step
+
 
 class CardStanding(Struct, frozen=True):
     card: Card
@@ -240,12 +247,13 @@ class Cards:
                 if heard == "yes" and not self._ends_with(exchange, texts - self._unfit(put)):
                     break
                 is_card = bool(cards) and self._ends_with(exchange, cards)
-                if self._is_card_in_time(exchange, now, put) if is_card else self._is_in_time(exchange, now, put):
+                in_time = self._is_card_in_time if is_card else self._is_in_time
+                if heard == "no" or in_time(exchange, now, put):
                     found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from))
                 break
             if not self._ends_with_a_card(exchange):
                 break
-        last = max(found, key=lambda each: each.step, default=None)
+        last = max(found, key=lambda each: each.order, default=None)
         if last is None:
             return None
         for at, each in enumerate(reversed(exchanges)):
@@ -276,7 +284,7 @@ class Cards:
         others = (each for each in answered if each in same and each != own)
         answers = (self.answer(Put(each), exchanges, before, now) for each in others)
         no = [each for each in answers if each is not None and not each.yes]
-        return max(no, key=lambda each: each.step, default=None)
+        return max(no, key=lambda each: each.order, default=None)
 
     def is_put_in(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message asks for this call, by a card or a sentence."""
@@ -316,9 +324,9 @@ class Cards:
                     self._heard.append(event)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
-                is_late = card is None or _is_past(card.expires, event.time)
+                answer = CardAnswer(step, event.confirmation.yes, step)
+                is_late = answer.yes and card is not None and _is_past(card.expires, event.time)
                 if card is not None and not is_late and not self._fault(step, event):
-                    answer = CardAnswer(step, event.confirmation.yes, step)
                     self._confirmed.setdefault(card.digest, []).append(answer)
         self._read = max(self._read, min(before, len(events)))
 
@@ -346,7 +354,12 @@ class Cards:
         assert isinstance(message, Message)
         assert message.confirmation is not None
         card = self._by_id.get(message.confirmation.card)
-        if card is None or card.digest != name or _is_past(card.expires, now):
+        if card is None or card.digest != name:
+            return False
+        if not answer.yes:
+            # A no does not expire.
+            return True
+        if _is_past(card.expires, now):
             return False
         shown = card.expires - self._words.lifetime if card.expires is not None else None
         return not is_ahead(message.time, now) and not is_ahead(shown, now)

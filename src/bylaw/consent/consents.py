@@ -253,11 +253,11 @@ class Consents:
         if answer is not None and answer.yes and self._may_be_to_a_tool(answer):
             answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
-        if no is not None and (answer is None or no.step > answer.step):
+        if no is not None and (answer is None or no.order > answer.order):
             # A denial covers every spelling of a call, but a yes covers only one.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
-            # An unrecorded message may withdraw a yes. A denied card counts as denied as long as the card is valid.
+            # An unrecorded message may withdraw a yes, but not a no.
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
