@@ -65,7 +65,7 @@ BUGS = (
     Bug(
         "a press on one card counts for every call of its tool",
         "consent/card.py",
-        "parts = [tool, msgspec.to_builtins(dict(arguments)),",
+        "parts = [tool, msgspec.to_builtins(given),",
         "parts = [tool, len(arguments),",
     ),
     Bug(
