@@ -104,7 +104,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a type in a list": (
         edited("entities.yaml", FIELD, "      paid: [boolean]\n"),
-        "BY404 entities.yaml:6: a list gives the values of an enumeration, but `boolean` is a type",
+        "BY404 entities.yaml:6: a list contains the values of an enumeration, but `boolean` is a type",
     ),
     "a slip in a field": (
         edited("entities.yaml", FIELD, "      paid: {typ: boolean}\n"),
@@ -162,7 +162,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "an observation as nothing": (
         edited("entities.yaml", SEEN, "    - {absent: not found}\n"),
-        "BY404 entities.yaml:13: an observation needs `as:`",
+        "BY404 entities.yaml:13: an observation requires `as:`",
     ),
     "an observation that is a number": (
         edited("entities.yaml", SEEN, "    - 5\n"),

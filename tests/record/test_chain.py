@@ -170,8 +170,8 @@ def test_tenants_have_chains_of_their_own(where: str) -> None:
     ("statement", "said"),
     [
         ("delete from approvals", "it is missing from the list of approvals"),
-        ("update approvals set expires = expires + 1e7", "at another time"),
-        ("update approvals set asked = asked - 1e6", "at another time"),
+        ("update approvals set expires = expires + 1e7", "at a different time"),
+        ("update approvals set asked = asked - 1e6", "at a different time"),
         ("update approvals set conversation = 'other'", "the log has a different request"),
         ("update approvals set body = replace(body, x'616e6e', x'626f62')", "a different answer"),
         ("update approvals set status = 'waiting'", "according to the log, it is approved"),

@@ -69,7 +69,7 @@ def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: 
     except ValueError:
         is_fit = False
     if not is_fit:
-        return Answered(name, act.step, None, quotes=quotes, because=f"`{reply.value}` is no value of this fact")
+        return Answered(name, act.step, None, quotes=quotes, because=f"`{reply.value}` is not a value of this fact")
     return Answered(name, act.step, reply.value, quotes=quotes, because=reply.because)
 
 

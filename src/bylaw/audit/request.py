@@ -101,7 +101,9 @@ class Shelf:
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
-            raise WorldError("the database of these runs can only be found for local files", hint="audit a local copy")
+            raise WorldError(
+                "Bylaw can find the database of these runs only for local files", hint="audit a local copy"
+            )
         key = (pack.name, str(file))
         if key not in self._worlds:
             self._worlds[key] = ("", self.opened) if not pack.world else self.opened.for_runs(file, pack.name)

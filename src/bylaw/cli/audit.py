@@ -137,9 +137,9 @@ class Batch(Struct, frozen=True, kw_only=True):
         "For --engine: bytes of log per shard. Does not affect the results.",
         {"default": "16M"},
     ]
-    messages_column: Annotated[Name, "For Parquet logs: the column with the messages, a list or JSON text."] = ""
-    id_column: Annotated[Name, "For Parquet logs: column with the conversation id."] = ""
-    agent_column: Annotated[Name, "For Parquet logs: column with the agent name."] = ""
+    messages_column: Annotated[Name, "For Parquet logs: the column with the messages (a list or JSON text)."] = ""
+    id_column: Annotated[Name, "For Parquet logs: the column with the conversation id."] = ""
+    agent_column: Annotated[Name, "For Parquet logs: the column with the agent name."] = ""
 
     @property
     def columns(self) -> Columns:
@@ -240,7 +240,7 @@ def audit_command(
     *,
     pack: PackOption,
     world: Annotated[
-        File, "The database at the start of the conversations: SQLite, JSON, or a format of the pack."
+        File, "The database as it was before the conversations: SQLite, JSON, or a format that the pack defines."
     ] = None,
     without_world: Annotated[
         Literal["hindsight", "none"],

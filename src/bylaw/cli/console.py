@@ -96,7 +96,7 @@ def local_time(moment: float) -> str:
 
 def stranded(count: int) -> str:
     """Return a warning about recent conversations that began under a pack version that is not loaded."""
-    began = f"{counted(count, 'conversation')} of the last day began"
+    began = f"{counted(count, 'conversation')} from the last day began"
     return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
 
 

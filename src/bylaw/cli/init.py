@@ -61,7 +61,7 @@ def init_command(
         print(f"{counted(scan.unreadable, 'record')} could not be read, such as {scan.faults[0]}")
     for each in scan.evidence:
         if each.cures and each.tool not in made.whole:
-            print(f"{each.tool}: of {each.results:,} results {each.readable:,} can be read; {each.cures[0]}")
+            print(f"{each.tool}: {each.readable:,} of {each.results:,} results can be read; {each.cures[0]}")
     for path in made.files:
         print(f"  wrote {out / path}")
     if made.undeclared:

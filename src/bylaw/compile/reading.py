@@ -65,7 +65,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
     for path, name in names.items():
         pages = [(page, list(lines)) for page, lines in _pages(path)]
         if not any(line.strip() for _, lines in pages for line in lines):
-            hint = "a scanned PDF must be turned into text first" if path.suffix.lower() == ".pdf" else ""
+            hint = "a scanned PDF must be converted to text first" if path.suffix.lower() == ".pdf" else ""
             raise UsageError("the document contains no text", place=str(path), hint=hint)
         which = name if len(names) > 1 else ""
         lines: list[str] = []

@@ -144,7 +144,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
     except Preparing as error:
         return _later(request, error.what)
     except (BylawError, OSError) as error:
-        return _later(request, f"The audit cannot be read now. It is being written, or was moved. ({error})")
+        return _later(request, f"The audit cannot be read at the moment. It is being written, or was moved. ({error})")
     try:
         return await run_in_threadpool(answer, asked)
     except Preparing as error:

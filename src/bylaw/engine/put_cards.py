@@ -18,7 +18,7 @@ from bylaw.trace.event import Call, Card, Confirmation, Message, Result
 from bylaw.trace.transcript import Transcript
 
 REPEATED = "This may already have been done."
-_ANOTHER = "let the agent make its call again to get a new card"
+_ANOTHER = "have the agent repeat its call to get a new card"
 
 
 class PutCards:
@@ -134,7 +134,7 @@ class PutCards:
         if standing.answer is answer.yes:
             return False
         if standing.answer is False:
-            raise UsageError(f"{name} was answered with no", hint="let the agent make its call again")
+            raise UsageError(f"{name} was answered with no", hint="have the agent repeat its call")
         expires, at = standing.card.expires, now if time is None else time
         if expires is not None and at is not None and at >= expires:
             raise UsageError(f"{name} has expired", hint=_ANOTHER)
@@ -149,7 +149,7 @@ class PutCards:
         return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
-        events, again = self._script.events, "let the agent make its call again and show the user the new card"
+        events, again = self._script.events, "have the agent repeat its call and show the user the new card"
         if time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last message", hint="show the user another card")
         fault = self._session.values.press_fault(events, answer, time)

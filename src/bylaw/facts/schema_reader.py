@@ -497,7 +497,7 @@ class SchemaReader:
     def _field(self, name: str, body: FieldBody, at: YamlPath, origin: Any) -> Field:
         if isinstance(body, list):
             if len(body) == 1 and body[0] in _TYPES:
-                self._paths.fault(f"a list gives the values of an enumeration, but `{body[0]}` is a type", *at)
+                self._paths.fault(f"a list contains the values of an enumeration, but `{body[0]}` is a type", *at)
             body = WrittenField(values=body)
         record = body if isinstance(body, WrittenField) else WrittenField(type=body)
         type_ = record.type if record.type is not None else "string" if record.values is None else "enum"
@@ -562,7 +562,7 @@ class SchemaReader:
 
     def _observation(self, body: WrittenObservation, at: YamlPath, tool: str = "") -> Observation | None:
         if body.as_ is None:
-            self._paths.fault("an observation needs `as:` with the entity it shows", *at)
+            self._paths.fault("an observation requires `as:` with the entity that it shows", *at)
             return None
         entity = self._paths.entity(body.as_, body.fields, at)
         if entity is None:

@@ -104,7 +104,7 @@ class BuiltIns(Operations):
             if len(value) > LONGEST:
                 admit(value)
             if name == "split" and arguments == ("",):
-                fail("cannot split at empty text")
+                fail("cannot split at an empty string")
             self.spend(1 + len(value) // 64)
             return admit(getattr(value, name)(*arguments))
         if value.__class__ in TIMES and name in DATE_METHODS:
@@ -210,7 +210,7 @@ class BuiltIns(Operations):
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
         if values.__class__ not in (list, tuple):
-            fail(f"{name} needs a list, not {name_of(values)}")
+            fail(f"{name}() requires a list, not {name_of(values)}")
         self.spend(len(values) // 4)
         return admit(values)
 
@@ -296,9 +296,9 @@ class BuiltIns(Operations):
         if isinstance(value, Unknown) or isinstance(digits, Unknown):
             return derive("round", (value, digits), "number")
         if value.__class__ not in NUMBERS or (digits is not None and digits.__class__ is not int):
-            fail("round needs a number and a whole number of digits")
+            fail("round() requires a number and a whole number of digits")
         if digits is not None and not -20 <= digits <= 20:
-            fail("round keeps at most 20 digits")
+            fail("round() keeps at most 20 digits")
         if value.__class__ in AMOUNTS:
             rounded = value.quantize(Decimal(1).scaleb(-(digits or 0)), rounding=ROUND_HALF_EVEN, context=MONEY)
             currency = currency_of(value)
@@ -363,7 +363,7 @@ class BuiltIns(Operations):
         if isinstance(count, Unknown):
             return derive(unit, (count,), "duration")
         if count.__class__ not in (int, float):
-            fail(f"{unit} needs a number, not {name_of(count)}")
+            fail(f"{unit}() requires a number, not {name_of(count)}")
         return timedelta(**{unit: count})
 
     def do_money(self, value: Any) -> Any:
@@ -416,4 +416,4 @@ class BuiltIns(Operations):
             return self.present(admit(value[key], self.zone), str(key)) if key in value else default
         if value.__class__ in (list, tuple) and key.__class__ is int:
             return self.present(admit(value[key], self.zone), "item") if -len(value) <= key < len(value) else default
-        return fail(f"get needs a record or a list, not {name_of(value)}")
+        return fail(f"get() requires a record or a list, not {name_of(value)}")

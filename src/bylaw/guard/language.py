@@ -124,7 +124,7 @@ REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Raise: ("`raise` is not part of the language", 'write `return deny("why")`'),
     ast.Assert: ("`assert` is not part of the language", 'write `if ...: return deny("why")`'),
     ast.AnnAssign: ("annotations are not part of the language", "write `name = value`"),
-    ast.Lambda: ("`lambda` is not part of the language", "write the expression in place"),
+    ast.Lambda: ("`lambda` is not part of the language", "write the expression inline"),
     ast.NamedExpr: ("`:=` is not part of the language", "assign on a line of its own"),
     ast.Yield: ("`yield` is not part of the language", "write `return permit()` or `return deny(...)`"),
     ast.YieldFrom: ("`yield` is not part of the language", "write `return permit()` or `return deny(...)`"),

@@ -266,7 +266,9 @@ class Statements:
 
     def looping(self, node: ast.For) -> list[ast.stmt]:
         if node.orelse:
-            self.fault(node.orelse[0], "`else` after `for` is not part of the language", "set a name before the loop")
+            self.fault(
+                node.orelse[0], "`else` after `for` is not part of the language", "set a variable before the loop"
+            )
         names = self.calls.targets(node.target, node.iter)
         turns = self.calls.turns(self.calls.loop_source(node.iter), node, names)
         self.scope.looped.update(names)

@@ -92,7 +92,7 @@ def completion_answer(body: dict[str, Any]) -> Answer:
     return Answer(str(message.get("content") or ""), fault, why, usage)
 
 
-_ONE_ANSWER = "remove the line of the answer that should not count"
+_ONE_ANSWER = "remove the line with the answer that should not count"
 
 
 class Recordings:
@@ -183,7 +183,7 @@ class Recorded:
         if missing and self.behind is None:
             first = next(iter(missing.values()))
             hint = "the prompts have changed since; ask a model with --llm"
-            message = f"{len(missing)} of {len(found)} requests have no recorded answer, the first `{first.key}`"
+            message = f"{len(missing)} of {len(found)} requests have no recorded answer; the first is `{first.key}`"
             raise ChatError(message, place=str(self.recordings.folder), hint=hint)
         if missing and self.behind is not None:
             asked = list(missing.values())

@@ -405,7 +405,9 @@ class PolicyReader:
             severity = "medium"
         tools = self._bound(body.tools, name, index)
         if kind == "guard" and not tools and not body.spans:
-            hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
+            hint = (
+                "state its tools and its sentence in its guard, or here under `tools` and `spans`, or remove the policy"
+            )
             self._fault(f"policy `{name}` has neither tools nor sentences", index, hint=hint, lacks=f"guard {name}")
             # This kind avoids a second error for the missing check.
             return Policy(name, "knowledge", str(body.definition))

@@ -72,7 +72,7 @@ def resolve_path(
     parts = _steps(_plain(_of_url(text, style), style), style, here)
     if follow_links:
         if style != _style_of(os.sep):
-            raise Unreadable(f"links of a {style} folder cannot be followed here")
+            raise Unreadable(f"symbolic links in a {style} folder cannot be followed here")
         parts, base = _followed(text, parts, here), _real(base)
     inside = parts[len(base) :] if _same(parts[: len(base)], base, style) else None
     return Place(_joined(parts), None if inside is None else "/".join(inside) or ".")
@@ -101,7 +101,7 @@ def _of_url(text: str, style: str) -> str:
     if not rest.startswith("/"):
         raise Unreadable("a file URL without a complete path")
     if _ESCAPED.search(rest):
-        raise Unreadable("a file URL with a percent sign that escapes nothing")
+        raise Unreadable("a file URL with a percent sign that does not begin an escape")
     plain = unquote(rest, errors="strict") if _is_utf8(rest) else ""
     if not plain or plain.count("/") != rest.count("/") or "\\" in plain or "%" in plain:
         raise Unreadable("a file URL that hides a separator")
@@ -126,7 +126,7 @@ def _plain(text: str, style: str) -> str:
     if text != text.strip() or any(name != name.strip() for name in text.split("/")):
         raise Unreadable("a name in the path begins or ends with a space, which tools may leave out")
     if text[:1] in ("[", "{", '"', "'"):
-        raise Unreadable("the path begins like a list or a quoted text, and tools may read it as one")
+        raise Unreadable("the path begins like a list or a quoted string, and tools may read it as one")
     if text.startswith("~"):
         raise Unreadable("the path begins with `~`, but the home folder is unknown")
     return text.replace("\\", "/") if style == "windows" else text
@@ -159,7 +159,7 @@ def _windows(text: str, base: list[str] | None) -> tuple[list[str], list[str]]:
     if text.startswith("//"):
         raise Unreadable("a share without a name")
     if re.match(r"[A-Za-z]:", text):
-        raise Unreadable("a path relative to the folder of a drive")
+        raise Unreadable("a path relative to the current folder of a drive")
     if text.startswith("/"):
         return list((base or [])[:1]), text.split("/")
     return list(base or ()), text.split("/")

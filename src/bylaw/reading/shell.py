@@ -478,7 +478,7 @@ class _Reader:
         """Add the program at the start of `spelled`. If it is a wrapper, also add the program that it runs."""
         first = spelled[0]
         if not first.is_exact:
-            raise Unreadable(f"the program `{first.text[:40]}` is unknown before it runs", line=self.line)
+            raise Unreadable(f"the program `{first.text[:40]}` is unknown until it runs", line=self.line)
         if not first.text or first.text.startswith("-") or first.text.endswith("/"):
             raise Unreadable(f"`{first.text[:40]}` is not a program", line=self.line)
         name = posixpath.basename(first.text)

@@ -88,7 +88,7 @@ def _after_options(name: str, words: Sequence[Word], bare: str, valued: str) -> 
 
 def _exact(name: str, word: Word) -> str:
     if not word.is_exact:
-        raise Unreadable(f"what `{name}` runs is unknown before it runs")
+        raise Unreadable(f"the command that `{name}` runs is unknown until it runs")
     return word.text
 
 
@@ -161,7 +161,7 @@ def _shell(command: "Command") -> Inner | None:
             return None
         if text not in ("-e", "-u", "-x", "-ex", "-eu", "-eux", "-l"):
             raise Unreadable(f"`{name}` with the option `{text[:40]}`")
-    raise Unreadable(f"`{name}` runs what it reads")
+    raise Unreadable(f"`{name}` runs the commands that it reads")
 
 
 def _xargs(command: "Command") -> Inner:
@@ -181,7 +181,7 @@ def _xargs(command: "Command") -> Inner:
     if not rest:
         rest = [Word("echo")]
     if mark and mark in rest[0].text:
-        raise Unreadable("`xargs` that runs what it reads")
+        raise Unreadable("`xargs` that runs the commands that it reads")
     filled = [Word(word.text, "many") if mark and mark in word.text else word for word in rest[1:]]
     return Inner(((rest[0], *filled, UNKNOWN),), feeds=True)
 
@@ -204,7 +204,7 @@ def _find(command: "Command") -> Inner | None:
     own: list[Word] = []
     places = [word for word in words if not word.may_be_option]
     if any(word.kind in ("one", "many") and word.may_be_option for word in words):
-        raise Unreadable("`find` with words that are not known before it runs")
+        raise Unreadable("`find` with words that are unknown until it runs")
     at = 0
     while at < len(words):
         text = words[at].text if words[at].is_exact else ""
@@ -233,7 +233,7 @@ def _git(command: "Command") -> None:
     words = command.words
     for at, word in enumerate(words):
         if not word.is_exact:
-            raise Unreadable("`git` with a command that is unknown before it runs")
+            raise Unreadable("`git` with a command that is unknown until it runs")
         if not word.text.startswith("-"):
             if at and words[at - 1].text in ("-C", "-c", "--git-dir", "--work-tree", "--namespace"):
                 continue

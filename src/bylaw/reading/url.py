@@ -139,7 +139,7 @@ def _in_ascii(name: str) -> str:
 
 def _path(written: str) -> str:
     if "%" in _ESCAPE.sub("", written):
-        raise Unreadable("a percent sign that escapes nothing")
+        raise Unreadable("a percent sign that does not begin an escape")
     plain = _ESCAPE.sub(_shortest, written)
     lowered = plain.lower()
     if "%2f" in lowered or "%5c" in lowered or "%00" in lowered or "%25" in lowered:

@@ -212,13 +212,13 @@ def _differs(row: Approval, told: Approval | None) -> str:
     if row.status != told.status:
         return f"according to the log, it is {told.status}"
     if (row.asked, row.expires) != (told.asked, told.expires):
-        return "according to the log, it was requested, or ended, at another time"
+        return "according to the log, it was requested or ended at a different time"
     if row.answer is not None and (row.answer, row.answered) != (told.answer, told.answered):
         return "the log has a different answer"
     if row.answer is None and told.answer is not None and row.end is None:
         return "the log has an answer"
     if row.end is not None and (row.end != told.end or row.ended not in (0.0, told.ended)):
-        return "according to the log, it ended differently, or at another time"
+        return "according to the log, it ended differently or at a different time"
     return ""
 
 

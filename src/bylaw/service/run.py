@@ -324,7 +324,7 @@ class _Workers:
             falls = falls + 1 if time.monotonic() - since < SOON else 0
             print(f"worker {worker + 1} ended ({os.waitstatus_to_exitcode(ended)})", file=sys.stderr, flush=True)
             if falls > FALLS:
-                print("the workers keep crashing: the service stops", file=sys.stderr, flush=True)
+                print("the workers keep crashing, so the service stops", file=sys.stderr, flush=True)
                 status = 1
                 self._end()
             else:

@@ -186,7 +186,7 @@ def test_an_audit_that_is_moved_away_takes_nothing_that_was_typed(visit: Open, h
     page.locator("#told .told.wrong", has_text="Nothing was written").wait_for()
     assert page.locator("details[data-key=w] input[name=reason]").input_value() == "agreed"
     page.goto(home + "/findings")
-    page.get_by_text("cannot be read now").wait_for()
+    page.get_by_text("cannot be read at the moment").wait_for()
     shutil.move(out.with_name("elsewhere"), out)
     # The page asks again by itself.
     page.locator("#detail .headline").first.wait_for()

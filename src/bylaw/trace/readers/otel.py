@@ -83,7 +83,7 @@ class KnownSpan(Struct):
 def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[tuple[str, Any]]]) -> None:
     request = decode(_REQUEST, record.raw)
     if request.resource_spans is None and request.resource_logs is None and request.resource_metrics is None:
-        raise Malformed("neither spans nor logs: another format in the same file?")
+        raise Malformed("neither spans nor logs; does the file mix formats?")
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
@@ -183,7 +183,7 @@ def _read_spans(
         yield read
         dropped = span.span.dropped_attributes_count
         if dropped and isinstance(read, Generation) and not read.fault:
-            why = f"the SDK dropped {dropped} attributes, perhaps of the first messages"
+            why = f"the SDK dropped {dropped} attributes, possibly those of the first messages"
             yield f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
 
 

@@ -83,7 +83,7 @@ def _listed(value: Row, name: str) -> list[Row]:
 def _gather_observations(given: Row, export: _Export) -> None:
     rows = list(_observations_in(given, {}))
     if not rows and not any(name in given for name in _OBSERVATIONS):
-        raise Malformed("neither an observation nor a trace: another format in the same file?")
+        raise Malformed("neither an observation nor a trace; does the file mix formats?")
     for kind, row in rows:
         _complete(export.traces if kind == "trace" else export.rows, row)
 
@@ -152,7 +152,7 @@ def _observed_tool(row: Row, export: _Export) -> ToolRun:
 def _gather_runs(given: Row, export: _Export) -> None:
     rows = list(_runs_in(given))
     if not any(name in row for row in (given, *rows) for name in _OF_A_RUN):
-        raise Malformed("neither a run nor a batch of them: another format in the same file?")
+        raise Malformed("neither a run nor a batch of them; does the file mix formats?")
     for row in rows:
         _complete(export.rows, row)
 

@@ -54,7 +54,7 @@ def _message(line: dict[str, Any]) -> ChatMessage | None:
     message = line.get("message")
     if not isinstance(message, dict):
         if line.get("type") not in _KINDS and "type" not in line:
-            raise Malformed("no line of a transcript: another format in the same file?")
+            raise Malformed("not a line of a transcript; does the file mix formats?")
         return None
     body = cast(dict[str, Any], message)
     made = msgspec.convert({"role": body.get("role"), "content": body.get("content")}, ChatMessage)
