@@ -84,7 +84,7 @@ def test_the_line_that_settles_a_doubtful_write_is_shown_and_does_so(shop: Path)
     line = "surely_refused: '^ERROR no funds'"
     for step in ("3", "5"):
         told = bylaw(shop, "explain", "out", "a", step).stdout
-        assert "if this means that the write was not executed, add to `refund_order` in" in told
+        assert "if this means that the write was not executed, add this to" in told
         assert line in told
     tools = shop / "pack" / "tools.yaml"
     tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
