@@ -62,10 +62,10 @@ def test_a_yes_that_came_before_it_was_told_is_no_consent() -> None:
 @pytest.mark.parametrize(
     ("quotes", "because"),
     [
-        ([{"step": 2, "text": "Yes, gladly."}], "quotes what step 2 does not say"),
-        ([{"step": 1, "text": "Yes."}], "quotes what step 1 does not say"),
-        ([{"step": 99, "text": "Yes."}], "quotes what step 99 does not say"),
-        ([{"step": 2, "text": " "}], "quotes what step 2 does not say"),
+        ([{"step": 2, "text": "Yes, gladly."}], "quotes text that is not in step 2"),
+        ([{"step": 1, "text": "Yes."}], "quotes text that is not in step 1"),
+        ([{"step": 99, "text": "Yes."}], "quotes text that is not in step 99"),
+        ([{"step": 2, "text": " "}], "quotes text that is not in step 2"),
         ([], "nothing is quoted"),
     ],
 )

@@ -352,7 +352,7 @@ class TestRule5BuiltIns:
     def test_values_that_do_not_go_together_are_named(self) -> None:
         completion = said(wrapped("r.exists and call.amount > 5"), arguments={**ARGUMENTS, "amount": "7"})
         assert completion.outcome == "failed"
-        told = "guards/shop.py:3: cannot compare a text with a number (argument `amount` is a text)"
+        told = "guards/shop.py:3: cannot compare text with a number (argument `amount` is text)"
         assert completion.because == told
 
     def test_malformed_constants_are_found_at_load(self) -> None:
@@ -417,7 +417,7 @@ class TestRule8Failures:
             ("call.rows[9].n == 1", "the list has 2 items, so `[9]` does not exist"),
             ("1 / (call.amount - 3) == 1", "division by zero"),
             ("call.note == 1", "the call has no argument `note`; use get(call, ...)"),
-            ("call.order_id < 3", "cannot compare a text with a number"),
+            ("call.order_id < 3", "cannot compare text with a number"),
             ("r.due > 3", "cannot compare a date with a number"),
             ("facts.Order(call.codes).paid", "a list is not a key of Order"),
             ("facts.Order(None).paid", "None is not a valid key of Order; test it first: `if x != None`"),

@@ -304,7 +304,7 @@ def test_rules_are_weighed_where_they_speak(clinic: Shield) -> None:
     [
         (
             {"order_id": "7", "amount": "012"},
-            "this call could not be checked: cannot compare a text with a number (argument `amount` is a text).",
+            "this call could not be checked: cannot compare text with a number (argument `amount` is text).",
         ),
         ({"order_id": "7"}, "this call could not be checked: the call has no argument `amount`."),
     ],

@@ -314,7 +314,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
             return _field(take, page, terms)
         case "element", "name":
             if any(each.role in FIELDS for each in page.descendants(element)):
-                raise NotTaken("what is typed into a field is not what the page shows")
+                raise NotTaken("text typed into a field does not count as page content")
             if not (name := label_of(page, element)):
                 raise NotTaken(f"the page shows no name of the {element.role}, or a name of more than 900 characters")
             return name
@@ -371,7 +371,7 @@ def label_of(page: Page, element: Element) -> str:
 def _shown(page: Page, element: Element) -> str:
     """Return the text in an element. Raises NotTaken if it includes what the user typed into a field."""
     if _has_field(page, element):
-        raise NotTaken("what is typed into a field is not what the page shows")
+        raise NotTaken("text typed into a field does not count as page content")
     return page.text_of(element)
 
 

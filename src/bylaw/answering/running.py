@@ -120,7 +120,7 @@ class PlanRun:
         """Return a claim if the history contains its quotes. A positive answer needs a quote."""
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:
-            return Claim(because=f"quotes what step {wrong[0].step} does not say: {wrong[0].text[:80]}")
+            return Claim(because=f"quotes text that is not in step {wrong[0].step}: {wrong[0].text[:80]}")
         if value and not quotes:
             return Claim(because="said to be so, and nothing is quoted for it")
         return Claim(value, quotes, because)

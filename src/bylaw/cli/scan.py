@@ -182,7 +182,7 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
 
 def _generic(found: Sequence[Generic]) -> _Section:
     entries = [_Entry("  ", f"{clean(each.tool, 60)}: {clean(summary(each), 2000)}") for each in found]
-    return _Section("Tools whose calls do what an argument says; `bylaw init` drafts actions", entries)
+    return _Section("Generic tools, whose arguments determine the effect; `bylaw init` drafts actions", entries)
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:

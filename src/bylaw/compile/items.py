@@ -354,7 +354,7 @@ def _hold_together(
     if new != old and at in theirs:
         what = f"you removed `{policy}`" if is_deleted else f"you edited the check of `{policy}`"
         shown = {key: theirs[key] for key in checks if key in theirs} or theirs[at]
-        made.ask(policy, f"{what}, and its sentences have another one now", [*shown.values()])
+        made.ask(policy, f"{what}, and its sentences now have a different check", [*shown.values()])
     for key in keys:
         if key != at or is_deleted:
             _set(theirs, key, base.get(key, UNSET))

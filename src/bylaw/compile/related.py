@@ -118,5 +118,7 @@ def _question(one: _Said, other: _Said) -> Question:
         only = ", ".join(sorted(one.numbers ^ other.numbers))
         text = f"{told} differ in {only}. Do they contradict each other, and which holds? Correct the other document."
         return Question(f"may contradict {other.draft.id}", text)
-    text = f"{told} read alike. If they are one policy, reject this one with a note; if both hold, accept both."
+    text = (
+        f"{told} have similar wording. If they are one policy, reject this one with a note; if both hold, accept both."
+    )
     return Question(f"may repeat {other.draft.id}", text)

@@ -309,7 +309,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
     name = {"time": "date"}.get(kind, kind)
-    return f"cannot compare a text with a {name}; write {_TEXTLIKE[kind]}(...) around the text"
+    return f"cannot compare text with a {name}; write {_TEXTLIKE[kind]}(...) around the text"
 
 
 def is_exact(value: Any) -> bool:

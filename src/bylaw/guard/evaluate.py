@@ -234,10 +234,10 @@ _UNLIKE = re.compile(
     r"(?:between instances of|unsupported operand type\(s\) for .*:) '(?:\w+\.)*(\w+)' and '(?:\w+\.)*(\w+)'"
 )
 _KINDS = {
-    "str": "a text",
+    "str": "text",
     **dict.fromkeys(("int", "float", "Decimal", "Amount"), "a number"),
     "bool": "a boolean",
-    "NoneType": "nothing",
+    "NoneType": "None",
     "list": "a list",
     "dict": "a record",
     "date": "a date",

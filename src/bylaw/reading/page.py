@@ -314,7 +314,9 @@ def _value(written: str, number: int) -> str:
         return written
     found = _QUOTED_VALUE.fullmatch(written)
     if found is None:
-        raise Unreadable("a text begins with a space, or its quotes are not closed at the end of the line", line=number)
+        raise Unreadable(
+            "the text begins with a space, or its quotes are not closed at the end of the line", line=number
+        )
     inside = found[1]
     if "\\" not in inside:
         return inside

@@ -177,7 +177,7 @@ def graded(
             )
     kept = [row for row in rows if has_judge or not gold_of(row).needs_judge]
     if not kept:
-        raise UsageError("no row can be graded", hint="use --judge MODEL to have a model grade the texts")
+        raise UsageError("no row can be graded", hint="use --judge MODEL to have a model grade the replies")
     return kept, len(rows) - len(kept)
 
 
@@ -235,7 +235,7 @@ def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
     if pack := source.get("pack"):
         lines.append(f"The policies are those of pack `{pack['name']}` {pack['version']} (`{pack['sha256'][:16]}`).")
     if reward := source.get("reward"):
-        judge = f", texts graded by `{reward['judge']}`" if reward.get("judge") else ""
+        judge = f", replies graded by `{reward['judge']}`" if reward.get("judge") else ""
         terms = f"`{reward['terms']}`, mismatches scored by `{reward['mismatch']}`{judge}"
         lines.append(f"The reward: {terms}, graded by pack `{reward['pack']}` (`{reward['pack_sha256'][:16]}`).")
     if done.get("lora"):
