@@ -91,7 +91,7 @@ MISTAKES = [
         lambda folder: [(folder / "pack" / name).unlink() for name in (GUARD, CASES)],
         "check pack",
         "policies.yaml:5",
-        "or remove it",
+        "or remove the policy",
     ),
     Mistake("an empty tools.yaml", write("pack/tools.yaml", ""), "check pack", "tools.yaml", "list the tools"),
     Mistake(
