@@ -1,6 +1,5 @@
 """A shop under a pack, for the tests of every integration: real tools, a scripted model, and what must come of it."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ from bylaw.engine.session import Session
 from bylaw.shield import LiveSession
 from bylaw.trace import Call, Event, Trajectory, read
 from tests.engine.test_conversation import FILES
-
-sys.path.append(str(Path(__file__).parents[2] / "lab" / "benchmarks" / "stacks"))
-from script import Script, serve
+from tests.integrations.script import Script, serve
 
 ORDERS = {"7": {"order_id": "7", "returned": True}, "8": {"order_id": "8", "returned": False}}
 
@@ -88,7 +85,7 @@ RAN = ["get_order 7", "refund 7", "get_order 8"]
 def start_model(folder: Path, *talks: dict[str, Any]) -> tuple[Script, str]:
     """A model on the loopback that says its lines whatever it hears, and notes what it hears."""
     path = folder / "script.json"
-    path.write_bytes(msgspec.json.encode({"conversations": talks or (TALK,), "tools": []}))
+    path.write_bytes(msgspec.json.encode({"conversations": talks or (TALK,)}))
     script = Script(path)
     return script, serve(script)
 

@@ -1,7 +1,4 @@
-"""Exports of real agent libraries, driven through the same conversations: every verdict is that of the plain log.
-
-They were recorded by `lab/benchmarks/stacks.py`, which compares all of its conversations; here are a few of them.
-"""
+"""Exports of real agent libraries, recorded from the same conversations: every verdict is that of the plain log."""
 
 import json
 from collections import defaultdict

@@ -1,39 +1,21 @@
-"""The conversations for every stack: the users' messages, the model's answers and the tools' results.
+"""A scripted model on loopback, with the HTTP APIs of OpenAI and Anthropic."""
 
-The script runs in each stack's own environment, so it uses only the standard library.
-"""
-
-import contextvars
-import dataclasses
 import json
 import threading
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-CURRENT: contextvars.ContextVar[str] = contextvars.ContextVar("conversation")
-"""The conversation of the running tool."""
-
-
-class ToolError(Exception):
-    """A tool fails."""
-
 
 class Script:
-    """The conversations, and how far the model and the tools have come in each."""
+    """The model's answers in each conversation, and how many of them it has given."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        given = json.loads(path.read_text())
-        self.conversations: list[dict[str, Any]] = given["conversations"]
-        self.definitions: list[dict[str, Any]] = given["tools"]
-        self.by_id = {each["id"]: each for each in self.conversations}
+        self.by_id = {each["id"]: each for each in json.loads(path.read_text())["conversations"]}
         self.requests: list[dict[str, Any]] = []
         self._said: defaultdict[str, int] = defaultdict(int)
-        self._returned: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._lock = threading.Lock()
 
     def next_step(self, model: str) -> dict[str, Any]:
@@ -44,69 +26,6 @@ class Script:
             at = self._said[id]
             self._said[id] += 1
         return steps[at]
-
-    def run(self, tool: str, arguments: dict[str, Any], id: str | None = None) -> Any:
-        """Return the next result of a tool with these arguments."""
-        id = id or CURRENT.get()
-        wanted = _canonical(arguments)
-        calls = [
-            call
-            for turn in self.by_id[id]["turns"]
-            for step in turn["steps"]
-            for call in step["calls"]
-            if call["name"] == tool and _canonical(call["arguments"]) == wanted
-        ]
-        with self._lock:
-            at = self._returned[id, tool + wanted]
-            self._returned[id, tool + wanted] += 1
-        call = calls[at]
-        match call["returns"]:
-            case "json":
-                return json.dumps(call["result"])
-            case "record":
-                return as_record(call["result"])
-            case "raise":
-                raise ToolError(call["result"])
-            case _:
-                return call["result"]
-
-    def functions(self) -> list[Callable[..., Any]]:
-        """Return the tools as typed Python functions, as in an application."""
-        return [self._function(definition["function"]) for definition in self.definitions]
-
-    def _function(self, definition: dict[str, Any]) -> Callable[..., Any]:
-        kinds = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list[str]"}
-        schema = definition["parameters"]
-        parts = []
-        for name, each in schema["properties"].items():
-            default = "" if name in schema["required"] else " = None"
-            parts.append(f"{name}: {kinds.get(each.get('type'), 'dict')}{default}")
-        given = ", ".join(f"{name!r}: {name}" for name in schema["properties"])
-        source = (
-            f"def {definition['name']}({', '.join(sorted(parts, key=lambda part: '=' in part))}):\n"
-            f"    {definition['description']!r}\n"
-            f"    given = {{{given}}}\n"
-            f"    return run({definition['name']!r}, {{k: v for k, v in given.items() if v is not None}})\n"
-        )
-        namespace: dict[str, Any] = {"run": self.run}
-        exec(source, namespace)
-        return namespace[definition["name"]]
-
-    def interleaved(self) -> Iterable[tuple[dict[str, Any], str]]:
-        """Yield the users' messages, alternating between two conversations at a time."""
-        for first in range(0, len(self.conversations), 2):
-            pair = self.conversations[first : first + 2]
-            for at in range(max(len(each["turns"]) for each in pair)):
-                yield from ((each, each["turns"][at]["user"]) for each in pair if at < len(each["turns"]))
-
-
-def _canonical(arguments: dict[str, Any]) -> str:
-    return json.dumps({name: value for name, value in arguments.items() if value is not None}, sort_keys=True)
-
-
-def as_record(value: dict[str, Any]) -> Any:
-    """Return an object of an application's own class, whose `str` is its repr."""
-    return dataclasses.make_dataclass("Record", list(value))(**value)
 
 
 class _Model(BaseHTTPRequestHandler):
