@@ -1,16 +1,26 @@
-"""Puts hostile text into every field that other people fill, and checks how the console shows it."""
+"""Puts hostile text into every field that other people fill, and checks how the console shows it.
 
+    uv run python lab/benchmarks/console_hostile.py [--page lab/results/pages/console.md]
+
+The exit status is 1 if anything in a page could run, load, or change the text direction. `--page` writes the table to
+its section of that page.
+"""
+
+import argparse
 import gzip
 import json
 import re
 import shutil
-import time
+import sys
+import tempfile
 import unicodedata
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from console_page import put_section, table
 from starlette.testclient import TestClient
 
 from bylaw.audit.request import Request, write_audited
@@ -28,13 +38,51 @@ from bylaw_lab.clinic.simulator.generate import write
 
 HOME = "http://127.0.0.1"
 BIDI = "\u202e\u2066\u200f"
-MARKER = re.compile(r"zz-[a-z-]+[a-z]")
+MARKER = re.compile(r"zz-([a-z-]+[a-z])")
+FIELDS = set[str]()
+"""The fields that got hostile text. A page may also show the beginning of a marker."""
+PAGE = """Made by `uv run python lab/benchmarks/console_hostile.py --page lab/results/pages/console.md`.
+
+Into each of these fields goes markup that would run a script or load an image, a template's braces, bidirectional
+controls, a terminal escape and a NUL. The HTML of each page is parsed: anything in it that could run, load, or change
+the text direction is a fault.
+"""
 _OURS = ("/", "?", "#", "data:image/svg+xml")
 _NEVER = frozenset(("iframe", "object", "embed", "base", "svg-script", "style"))
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Log(f"{folder}/decisions.sqlite") as log:
+        desks = {"an audit": audit_pages(Path(folder)), "a service": service_pages(log)}
+        shown, faults = read_pages(desks)
+    rows = [(desk, field, str(count)) for (desk, field), count in sorted(shown.items())]
+    text = "\n".join((PAGE, *table(("in", "field", "pages that show it"), rows), "", f"Faults: {len(faults)}."))
+    print(text, *faults, sep="\n")
+    if given.page is not None:
+        put_section(given.page, "Hostile content", text)
+    return 1 if faults else 0
+
+
+def read_pages(desks: dict[str, tuple[Any, list[str]]]) -> tuple[Counter[tuple[str, str]], list[str]]:
+    """Count the pages that show each hostile field, and return every fault."""
+    shown, faults = Counter[tuple[str, str]](), list[str]()
+    for desk, (app, paths) in desks.items():
+        reader = TestClient(app, base_url=HOME)
+        for path in paths:
+            answer = reader.get(path)
+            assert answer.status_code == 200, (path, answer.text[:500])
+            found = {field.replace("-", " ") for field in MARKER.findall(answer.text)}
+            shown.update((desk, field) for field in found & FIELDS)
+            faults += [f"{desk} {path}: {fault}" for fault in faults_of(answer.text)]
+    return shown, faults
+
+
 def hostile(field: str, *, slash: str = "/") -> str:
     """Return markup that would call `hit`, a template's braces, bidirectional controls, a terminal escape and a NUL."""
+    FIELDS.add(field)
     name = f"zz-{field.replace(' ', '-')}"
     return (
         f"{name} <img src=x onerror=hit()><b id='{name}'>\"'><{slash}script><script>hit()<{slash}script>"
@@ -73,8 +121,8 @@ class Inert(HTMLParser):
 
 
 def is_hidden(character: str) -> bool:
-    """Whether a character is invisible or changes the text direction."""
-    return unicodedata.category(character) in ("Cc", "Cf") and character not in "\n\t\u00ad"
+    """Whether a character is invisible or changes the text direction. Places where a word may break do not count."""
+    return unicodedata.category(character) in ("Cc", "Cf") and character not in "\n\t\u00ad\u200b"
 
 
 def faults_of(text: str) -> list[str]:
@@ -238,63 +286,5 @@ def ask_a_person(client: TestClient, name: str) -> str:
     return waits["approval"]
 
 
-def sizes(folder: Path) -> tuple[Any, dict[str, str]]:
-    """Audit conversations that are each very large in one respect. Return the address of each one's page, by this
-    respect.
-    """
-    write(folder / "base", seeds=(3,), count=30)
-    with gzip.open(folder / "base" / "logs.jsonl.gz") as lines:
-        records = [json.loads(line) for line in lines]
-    base = next(each for each in records if each["agent"] == "hasty" and _has_write(each))
-    megabyte = "y " * 500_000
-
-    def spoiled(name: str, change: Any) -> dict[str, Any]:
-        record = json.loads(json.dumps(base)) | {"id": name}
-        change(record["messages"])
-        return record
-
-    def argued(more: dict[str, Any]) -> Any:
-        def change(messages: list[Any]) -> None:
-            for message in messages:
-                for call in message.get("tool_calls") or ():
-                    add(call["function"], "arguments", more)
-
-        return change
-
-    def is_result(message: dict[str, Any]) -> bool:
-        return message["role"] == "tool"
-
-    nested: Any = "z"
-    for _ in range(200):
-        nested = [nested]
-    long = [{"role": role, "content": f"step {n}"} for n in range(2500) for role in ("user", "assistant")]
-    made = {
-        "a message of 1 MB": spoiled("large-message", lambda m: m.insert(1, {"role": "user", "content": megabyte})),
-        "results of 1 MB": spoiled(
-            "large-result", lambda m: [each.update(content=megabyte) for each in m if is_result(each)]
-        ),
-        "an argument of 1 MB": spoiled("large-argument", argued({"v": megabyte})),
-        "a call of 1,000 arguments": spoiled("many-arguments", argued({f"n{n}": n for n in range(1000)})),
-        "an argument nested 200 deep": spoiled("deep-argument", argued({"v": nested})),
-        "a conversation of 5,000 steps": spoiled("many-steps", lambda m: m.__setitem__(slice(1, 1), long)),
-    }
-    path = folder / "large.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in made.values()), encoding="utf-8")
-    request = Request((path,), "clinic")
-    audit(request, folder / "large")
-    write_audited(request, folder / "large")
-    return view_app(View(folder / "large")), {what: f"/c/{record['id']}" for what, record in made.items()}
-
-
-def _has_write(record: dict[str, Any]) -> bool:
-    called = [call["function"]["name"] for each in record["messages"] for call in each.get("tool_calls") or ()]
-    return any(name.startswith(("reschedule", "cancel", "book")) for name in called)
-
-
-def timed(reader: TestClient, path: str) -> tuple[float, str]:
-    """Return the text of a page and its processor time in milliseconds."""
-    began = time.process_time()
-    answer = reader.get(path)
-    spent = (time.process_time() - began) * 1000
-    assert answer.status_code == 200, answer.text[:500]
-    return spent, answer.text
+if __name__ == "__main__":
+    sys.exit(main())

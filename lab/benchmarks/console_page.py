@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 Row = tuple[str, ...]
-HEAD = "# The console: how quick it is, what it shows inert, and what it refuses\n"
+HEAD = "# The console: how quick it is and what it shows inert\n"
 
 
 def put_section(page: Path, heading: str, text: str) -> None:
