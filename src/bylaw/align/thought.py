@@ -16,14 +16,13 @@ import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing, Purpose, Saw, Serving, bearing, valued
-from bylaw.facts.entity import ABSENT, Fact, Field
+from bylaw.facts.entity import ABSENT, Fact, Field, listed
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
 from bylaw.policy.yaml import LOADER
 from bylaw.rule.monitor import TurnSpan
-from bylaw.text.number import listed
 from bylaw.trace.event import Call, Event, Result
 
 _LONGEST_WISH = 12

@@ -7,7 +7,7 @@ read an audit's folder, so they show the same text as a live session. The text i
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from bylaw.text.number import listed
+from bylaw.facts.entity import listed
 
 _HOST = "context."
 WAITED = "the conversation ended before the required step"

@@ -7,8 +7,6 @@ from urllib.parse import quote, unquote
 
 from msgspec import UNSET, Struct
 
-from bylaw.text.number import listed
-
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
 """Where facts come from: tools, the user, the host, or the conversation that created the entity."""
@@ -253,3 +251,8 @@ def _thing(fact: Fact) -> str:
     """Return the entity in words: `order 7`, or `the order` if the key is unknown."""
     kind = _CAPITAL.sub(" ", fact.entity).replace("_", " ").lower()
     return f"{kind} {', '.join(map(str, fact.key))}" if fact.key else f"the {kind}"
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """Return a list in words, such as `a, b and c`."""
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}" if len(parts) > 1 else "".join(parts)

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 ONES = (
@@ -16,11 +15,6 @@ _FIGURES = re.compile(r"[$\u20ac\u00a3 ]*[+-]?[0-9][0-9,.'\u2019]*(?:[eE][+-]?[0
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, such as `1 call` and `3 calls`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def listed(parts: Sequence[str], last: str = "and") -> str:
-    """Return a list in words, such as `a, b and c`."""
-    return f"{', '.join(parts[:-1])} {last} {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 def figure(text: str) -> Decimal | None:
