@@ -1,7 +1,7 @@
-"""Resolves the calls of generic tools in a conversation to the actions they perform.
+"""Resolves a conversation's calls to generic tools into the actions they perform.
 
-The rest of the session treats each action as a call with its own tool, arguments and record. The actions of one call
-form a sequence: either all of them run, or none.
+The rest of the session treats each action as a separate call with its own tool, arguments and record. The actions of
+one call form a sequence: either all of them run, or none.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -23,30 +23,30 @@ class ActedCall(Struct):
     step: int
     performed: Performed
     plain: CallRecord
-    """The call itself. If its actions are known, it has no other effect."""
+    """The call itself. If its actions are known, it has no effect beyond theirs."""
     actions: tuple[CallRecord, ...]
     is_named: bool = False
-    """Whether a rule names the tool of the call."""
+    """Whether a rule names the call's tool."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
     """The state of the rules after the call."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The acts that the rules see: the call's actions. The call itself is included if a rule names its tool or none
-        of its actions is known.
+        """The acts that the rules see: the call's actions, plus the call itself if a rule names its tool or if none of
+        its actions is known.
         """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
-        """Replace the call with a new version of it, for example after the call was refused or approved."""
+        """Replace the call with a new version, for example after it was refused or approved."""
         self.call = call
         for made in (self.plain, *self.actions):
             made.call = as_of(made.call, call)
 
     @property
     def put(self) -> Call:
-        """The call that a card shows: the writing action if there is only one, otherwise the call itself."""
+        """The call that a card shows: the action that writes, if there is exactly one; otherwise the call itself."""
         writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
         return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
 
@@ -118,8 +118,8 @@ class Acting:
         return performed.calls or (call,) if performed is not None else (call,)
 
     def page_tool(self, step: int) -> str:
-        """Return the name of the tool that shows the page if the call at `step` acts on an element of that page,
-        otherwise an empty string.
+        """Return the name of the tool that shows the page, if the call at `step` acts on an element of that page.
+        Otherwise, return an empty string.
         """
         acted = self._at(step)
         if acted is None or not any(each.on is not None for each in self._actions.by_tool[acted.call.tool]):
@@ -127,8 +127,8 @@ class Acting:
         return self._actions.pages.snapshot
 
     def is_same_on(self, step: int, snapshot: str) -> bool:
-        """Whether the call at `step` would have the effect it was judged for if the page looked as it does in this
-        snapshot.
+        """Whether, on the page shown in this snapshot, the call at `step` would still have the effect for which it was
+        judged.
         """
         acted = self._at(step)
         now = self._performing.on_snapshot(acted.call, snapshot) if acted is not None else None
@@ -148,7 +148,7 @@ class Acting:
         self._performing.observe(step, event)
 
     def read_ahead(self) -> None:
-        """Parse the latest snapshot ahead of time."""
+        """Parse the latest snapshot in advance."""
         self._performing.read_ahead()
 
     def note(self, acted: ActedCall) -> None:
@@ -156,7 +156,7 @@ class Acting:
 
 
 def performed_events(actions: Actions, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """Yield each event with its step. The actions of a generic-tool call replace the call."""
+    """Yield each event with its step. A generic-tool call is replaced by its actions."""
     performing = Performing(actions)
     for step, event in enumerate(events):
         performed = performing.of(event) if isinstance(event, Call) else None

@@ -1,7 +1,7 @@
-"""Runs the rules of a pack over one conversation. Every act of the agent advances every rule.
+"""Runs a pack's rules over one conversation. Every act of the agent advances every rule.
 
-A session passes in the events one at a time. Predicates that depend only on the called tool and the turn are looked up
-in a cache. All other predicates are evaluated only if their values would change the state of a rule.
+A session passes in the events one at a time. Predicates that depend only on the tool and the turn are cached. All other
+predicates are evaluated only if their values would change the state of a rule.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -29,9 +29,7 @@ waiting when the conversation ended.
 """
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""If consent is undecided for one of these reasons, the user may be asked. A user who has just declined is not asked
-again.
-"""
+"""Reasons for undecided consent that allow the user to be asked. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -39,15 +37,15 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The values of the rule's predicates at the act, by predicate name. None means unknown. Empty for a rule that was
-    still waiting.
+    """The values of the rule's predicates at the act, by predicate name. None means that a value is unknown. Empty for
+    a rule that was still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Why some predicates have their values. For consent, this includes the text that the user was shown and when it
+    """Why some predicates have their values. For consent, this includes the text shown to the user and the time when it
     was shown.
     """
     binding: str = ""
-    """The value that this instance of a `FOR EACH` rule applies to, spelt as it was first seen."""
+    """The value that this instance of a `FOR EACH` rule applies to, spelt as it was when first seen."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `findings.jsonl`."""
@@ -66,18 +64,18 @@ class RuleFinding(Struct, frozen=True):
     @property
     def for_agent(self) -> str:
         """The request for consent that the agent must show to the user, possibly for the second time. Empty if the rule
-        is not about consent.
+        does not concern consent.
         """
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
     def puts_card(self) -> bool:
-        """Whether the outcome depends on consent that the user could still give."""
+        """Whether consent that the user could still give would change the outcome."""
         return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
 class ActFindings(Struct, frozen=True):
-    """What all rules found for one act."""
+    """The findings of all rules for one act."""
 
     step: int
     turn: int
@@ -87,31 +85,31 @@ class ActFindings(Struct, frozen=True):
 
 
 Ask = Callable[[Predicate, Act], bool | None]
-"""Returns the value of a predicate that does not depend on the act alone, or None if the value is unknown."""
+"""Returns the value of a predicate that depends on more than the act, or None if the value is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
-"""Explains the value of a predicate that does not depend on the act alone.
+"""Explains the value of a predicate that depends on more than the act.
 
 Returns structured data, or None if there is nothing to add.
 """
 
 HEARD = frozenset(("said", "returned"))
-"""Predicate sources that search the events before the turn. All acts of a turn get the same result."""
+"""Sources whose predicates search the events before the turn. The result is the same for all acts of the turn."""
 
 MEMO = 4096
-"""The cache of act kinds is cleared when it reaches this size."""
+"""The cache of act kinds is cleared when it reaches this number of entries."""
 
 
 class AgentTurn(Struct):
-    """The agent's current turn, and the messages and results that preceded it."""
+    """The agent's current turn, with the messages and results that preceded it."""
 
     number: int | None = None
-    """The turn number, or None if it is not the agent's turn."""
+    """The turn number, or None outside the agent's turn."""
     serial: int = 0
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
-    """Messages and results since the previous agent turn."""
+    """Messages and results since the agent's previous turn."""
     found: dict[str, bool | None] = {}
-    """Cached results of searching the events before the turn. All acts of the turn share them."""
+    """Cached results of searches through the events before the turn. All acts of the turn share them."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
@@ -122,12 +120,10 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Whether the turn contains a call. A refused call also counts: it did not run, but messages no longer wait for a
-    call.
-    """
+    """Whether the turn contains a call, even a refused one: it did not run, but messages no longer wait for a call."""
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
-    """Messages that may still be followed by a call in the same turn."""
+    """Messages after which a call may still follow in the same turn."""
 
     def end(self) -> None:
         """End the turn. If all calls of the turn were refused, the next turn sees the same preceding messages and
@@ -181,7 +177,7 @@ class Conduct:
         self._turn = AgentTurn()
         self._last = (0, 0)
         self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
-        """All acts so far with the values of all predicates, if requested."""
+        """All acts so far with the values of all predicates, if this was requested."""
 
     def fork(self) -> "Conduct":
         """Return an independent copy with the same history."""
@@ -194,22 +190,22 @@ class Conduct:
         return other
 
     def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """Return a copy with the same history that uses these callbacks from now on."""
+        """Return a copy that has the same history but uses these callbacks from now on."""
         other = self.fork()
         other._ask, other._tell, other.acts = ask, tell, self.acts
         return other
 
     def afresh(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """Return the same rules without history. Turn numbering continues."""
+        """Return the same rules without any history. Turn numbering continues."""
         other = Conduct(self._ready, ask, tell)
         other._turn.serial = self._turn.serial
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event. Append to `said` the findings of all acts that this event settles; the findings of
-        the event's own act come last.
+        """Process the next event. Append to `said` the findings for all acts that this event settles, with the findings
+        for the event's own act last.
 
-        If `is_beside` is set, a generic call is reported together with its actions and does not count as an additional
+        If `is_beside` is set, a generic call is reported together with its actions and is not counted as an additional
         call.
         """
         act = self._arrive(step, event, said, is_beside=is_beside)
@@ -217,9 +213,7 @@ class Conduct:
             self._step(act, said)
 
     def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
-        """Return the act of the event if it can be processed now. First process the earlier acts that the event
-        settles.
-        """
+        """Return the event's act if it can be processed now. First process the earlier acts that the event settles."""
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
@@ -246,12 +240,12 @@ class Conduct:
         return turn.call(step, event, effect, is_beside=is_beside)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """Return the act of a planned call, or None if the call is not the agent's. Changes no state."""
+        """Return the act for a planned call, or None if the call is not the agent's. Does not change any state."""
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the rules' combined assessment of a planned call, or None if the call is not the agent's. Changes no
-        state.
+        """Return the rules' combined assessment of a planned call, or None if the call is not the agent's. Does not
+        change any state.
         """
         ahead = self.fork()
         act = ahead._arrive(step, call, [])
@@ -263,7 +257,7 @@ class Conduct:
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
         if ahead._families:
             return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-        # Without per-binding rules, the result depends only on these values, which rarely differ between acts.
+        # Without per-binding rules, the result depends only on the following values, which rarely differ between acts.
         kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
         found = ready.weighings.get(kind)
         if found is None:
@@ -287,14 +281,14 @@ class Conduct:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
                 about = (binding, *_near(family, binding))
                 found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
-                # Use the binding with the worst result for the call.
+                # Use the binding for which the call has the worst result.
                 tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
-        # Background knowledge describes the situation around the call, so it does not depend on the call.
+        # Background knowledge describes the situation around the call, so it is the same for every call.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
     def finish(self) -> list[ActFindings]:
-        """Finish the conversation: settle the last turn and the rules that are still waiting."""
+        """Finish the conversation by settling the last turn and the rules that are still waiting."""
         said: list[ActFindings] = []
         self._settle(said, without_call=True)
         step, turn = self._last
@@ -315,7 +309,7 @@ class Conduct:
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """Settle the messages that waited for a call in their turn, because the call has arrived or can no longer
+        """Settle the messages that were waiting for a call in their turn, because the call has arrived or can no longer
         arrive.
         """
         if self._turn.waiting:
@@ -351,7 +345,8 @@ class Conduct:
             said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
-        # These predicates depend on nothing else. For counts, only the difference between one and several matters.
+        # These predicates depend only on the following values. For counts, it only matters whether there is more than
+        # one.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)
@@ -370,8 +365,8 @@ class Conduct:
         broken: list[RuleFinding],
         open: list[RuleFinding],
     ) -> None:
-        """Evaluate a per-binding rule. Action predicates are true only for the binding that the act names; state
-        predicates apply to all bindings.
+        """Evaluate a rule that is tracked per binding. Action predicates are true only for the binding that the act
+        names, whereas state predicates apply to all bindings.
         """
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
@@ -393,11 +388,11 @@ class Conduct:
     def _bound(
         self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
-        """Return two sets of predicate values: those for the act's binding and its possible other spellings, and those
-        for all remaining bindings.
+        """Return two sets of predicate values: one for the act's binding and its possible other spellings, and one for
+        all remaining bindings.
         """
         known = {name: values.get(name) for name in names}
-        # If the binding is unknown, the act may apply to any binding.
+        # An act with an unknown binding may apply to any binding.
         elsewhere = None if binding is None else False
         actions = self._ready.actions
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
@@ -437,14 +432,14 @@ class Conduct:
 
 def _near(family: Family, binding: str) -> list[Hashable]:
     """Return the known bindings that differ from the act's binding only in spelling. A tool may treat `AC-11` and
-    `AC11` as equal.
+    `AC11` as the same value.
     """
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str, tools: Mapping[str, Tool]) -> str | None:
-    """Return the normalised binding of an act, so that different spellings match. Empty if its tool has no such
-    argument. None if the call may apply to any binding, for example because it omits the argument.
+    """Return the act's binding, normalised so that different spellings match. Empty if the tool has no such argument.
+    None if the call may apply to any binding, for example because the argument is missing.
     """
     if act.tool is None:
         return ""

@@ -1,8 +1,8 @@
-"""A live conversation under a pack. Report events as they occur; each call is judged.
+"""A live conversation under a pack. Report events as they occur, and each call is judged.
 
-`Session` expects complete events. This class derives what a live host leaves implicit: the current speaker, which call
-a result belongs to, which messages in a history are new, the host's context, and whether each call ran, was refused or
-is still waiting.
+`Session` expects complete events. This class works out what a live host does not report: who is speaking, which call a
+result belongs to, which messages in a history are new, the host's context, and whether each call ran, was refused or is
+still waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -44,38 +44,38 @@ from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
-"""Creates an answerer for a conversation from its pack and a function that returns all events so far."""
+"""Creates an answerer for a conversation, given its pack and a function that returns all events so far."""
 OpenRequests = Callable[[Pack], RequestModel]
 """Creates a request reader for a pack."""
 GIVEN_UP = "unknown: the call was requested again and decided again"
-"""The result that is recorded for an abandoned call."""
+"""The result recorded for an abandoned call."""
 
 
 class Conversation:
     """One conversation in progress.
 
-    `call` judges a call on what the agent had seen before its turn. Unless `refuse` is called before the next event,
-    the call then counts as made.
+    `call` judges a call using only what the agent had seen before its turn. The call is then assumed to have been made,
+    unless `refuse` is called before the next event.
     """
 
     handed_over = 0
-    """Number of events before the last handover to another principal; 0 if there was no handover."""
+    """Number of events before the last handover to another principal, or 0 without a handover."""
     interrupted: Collection[str] | None = None
-    """Ids of the allowed calls that were interrupted and are no longer running. None if the conversation is over, so
-    that no call is running.
+    """Ids of the allowed calls that were interrupted and are no longer running. None if the conversation is over and so
+    no call is running.
     """
     _taken = 0
     """Number of events passed to the session so far."""
     _judged: Judgement | None = None
-    """The most recently judged call, if it can still be refused."""
+    """The most recently judged call, provided that it can still be refused."""
     _speaker = ""
     """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call. A result that directly follows this step is the text that the agent received
-    instead of a real result.
+    """The step of the last refused call. A result directly after this step is the text that the agent received in place
+    of a real result.
     """
     _is_held = False
-    """Whether all events until `finish_turn` belong to one turn."""
+    """Whether all events until `finish_turn` belong to the same turn."""
 
     def __init__(
         self,
@@ -93,11 +93,11 @@ class Conversation:
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`answers` settles predicates that code cannot settle; `known` contains its earlier answers. `requests`
-        determines what the user's words allow; `granted` contains its earlier answers.
+        """`answers` settles predicates that code cannot settle, and `known` contains its earlier answers. `requests`
+        determines what the user's words allow, and `granted` contains its earlier answers.
 
-        With `doubts`, a write that returned an error may still have run, unless the pack declares that this error means
-        a refusal. `handover` and `delegation` override the pack's settings.
+        With `doubts`, a write that returned an error is assumed to have possibly run, unless the pack declares that the
+        error means a refusal. `handover` and `delegation` override the pack's settings.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         given: Mapping[str, Any] = copied(context) if context else {}
@@ -110,7 +110,7 @@ class Conversation:
         """The host's context for the next calls."""
         self._asked_about = set[str]()  # tool names
         self._undecided: list[Call] = []
-        """Calls of the last message on which the host may still request a decision."""
+        """Calls in the last message on which the host may still request a decision."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
@@ -123,7 +123,7 @@ class Conversation:
 
     @cached_property
     def cards(self) -> PutCards:
-        """The cards shown to the user and the user's answers."""
+        """The cards shown to the user, with the user's answers."""
         return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
@@ -133,14 +133,14 @@ class Conversation:
         self.assume_executed()
         self._begin("user", time)
         if self.running():
-            # Inside a running call, a message from the user may really come from another agent.
+            # While a call is running, a message from the user may really come from another agent.
             self._script.leave_out("user")
         else:
             self._script.hear(text, whole=whole)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        """Report an agent message. Calls directly after the message belong to the same turn."""
+        """Report an agent message. Calls directly after the message belong to its turn."""
         self.assume_executed()
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
@@ -148,7 +148,7 @@ class Conversation:
 
     def unheard(self) -> None:
         """Record that the agent and the user may have exchanged unreported messages. Everything that depends on their
-        words is unknown from now on.
+        messages is unknown from now on.
         """
         self.assume_executed()
         speakers: tuple[Party, ...] = ("agent", "user")
@@ -166,11 +166,13 @@ class Conversation:
         time: float | None = None,
         agent: str = "",
     ) -> Judgement:
-        """Judge a call that the agent wants to make.
+        """Judge a call that the agent wants to make. Arguments may be given as JSON text.
 
-        `agent` names the sub-agent, if one makes the call for the main agent. A sub-agent has seen only its own inputs.
-        Consecutive calls count as simultaneous. If you report the first result before judging the second call, wrap
-        both in `turn()`: a call does not see results from its own turn. Arguments may be given as JSON text.
+        `agent` names the sub-agent that makes the call for the main agent, if any. A sub-agent has seen only its own
+        inputs.
+
+        Consecutive calls are treated as simultaneous. To report the first result before judging the second call, wrap
+        both calls in `turn()`, because a call does not see results from its own turn.
         """
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
@@ -203,8 +205,8 @@ class Conversation:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool result. The result belongs to the call with this id. If there is no such call, it belongs to
-        the earliest waiting call of this tool, and otherwise to the earliest waiting call of any tool.
+        """Report a tool result. The result belongs to the call with this id. Without such a call, it belongs to the
+        earliest waiting call of this tool or, failing that, of any tool.
 
         `refused` means that the call failed before the tool ran. After any other error, a write may still have run.
         """
@@ -230,10 +232,10 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """Refuse the most recently judged call. The call counts as attempted and changes nothing.
+        """Refuse the most recently judged call. The call is recorded as an attempt that changed nothing.
 
-        The text that the agent receives instead can be reported afterwards with `result`. `card` is the card for the
-        user. `shown` lists look-ups that were made for this call and shown to the agent.
+        The text that the agent receives instead of a result can be reported afterwards with `result`. `card` is the
+        card for the user. `shown` lists look-ups that were made for this call and shown to the agent.
         """
         if self._judged is None:
             raise UsageError("no judged call can still be refused", hint="refuse it right after `call(...)`")
@@ -242,8 +244,8 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call because the agent has requested it again. Whether the first request ran remains
-        unknown.
+        """Abandon a waiting call because the agent has requested it again. It remains unknown whether the first request
+        ran.
         """
         self._take()
         call = self._script.open.pop(step)
@@ -251,8 +253,8 @@ class Conversation:
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
-        """Report the user's answer to a card, given at `time`. Repeating the same answer changes nothing. `now` is the
-        shield's clock.
+        """Report the user's answer to a card, given at `time`. Reporting the same answer again changes nothing. `now`
+        is the time on the shield's clock.
         """
         self._take()
         if not self.cards.is_new(confirmation, time, now):
@@ -291,12 +293,12 @@ class Conversation:
         self._is_held, self._speaker = False, "tool"
 
     def resume_turn(self) -> None:
-        """Add the next call to the agent's previous turn, although tool results came in between."""
+        """Add the next call to the agent's previous turn, even though tool results have arrived since."""
         if self._speaker == "tool":
             self._speaker = "agent"
 
     def end_turn(self) -> None:
-        """End the agent's turn even if it got no response. The agent's next call begins a new turn."""
+        """End the agent's turn, even if it received no response. The agent's next call begins a new turn."""
         self._take()
         self._speaker = ""
 
@@ -311,17 +313,17 @@ class Conversation:
         self._speaker = speaker
 
     def messages(self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None) -> list[Judgement]:
-        """Report complete messages to or from a model in OpenAI's, Anthropic's or LangChain's format, as dicts or
+        """Report complete messages to or from a model, in the format of OpenAI, Anthropic or LangChain, as dicts or
         objects.
 
-        Returns the judgements of the agent's calls among them, in order. Messages reported before are skipped. With
-        `asks`, the calls of the last message have not been made yet: for each call, the host will request a decision or
-        report the result. `time` applies to messages without a timestamp.
+        Returns the judgements of the agent's calls in these messages, in order. Messages that were reported before are
+        skipped. With `asks`, the calls in the last message have not been made yet: for each of them, the host will
+        either request a decision or report the result. `time` applies to messages without a timestamp.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
         if known.is_history:
-            # The history already contains their results.
+            # The history already contains the results of these calls.
             self._undecided = []
         self.assume_executed()
         if not known.is_sure:
@@ -354,7 +356,7 @@ class Conversation:
         """Judge a call that is part of the last message or follows it.
 
         A call in the last message belongs to that message's turn and does not see the results of the other calls. If
-        the message contains the same call more than once, `id` selects one of them; the default is the last.
+        the message contains the same call more than once, `id` selects one of the copies; by default, the last is used.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -367,7 +369,7 @@ class Conversation:
         return self._judge(tool, given, fault, "", time)
 
     def _read(self, listed: list[Any], known: KnownMessages) -> None:
-        """Add the new messages to the transcript, after removing claims that only a host may make."""
+        """Add the new messages to the transcript after removing any claims that only a host may make."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
         messages = listed[known.messages :]
@@ -385,12 +387,12 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
-        # If a call of such a tool were new, the host would have requested a decision on it.
+        # The host requests a decision on every new call to these tools, so calls that it did not ask about are old.
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call of the last message to its turn. If the call is not in that message, the calls of that message
-        must have been made already.
+        """Add a call to the turn of the last message. If the message does not contain this call, all the calls it does
+        contain must already have been made.
         """
 
         def is_meant(call: Call) -> bool:
@@ -405,11 +407,11 @@ class Conversation:
 
     @property
     def has_undecided(self) -> bool:
-        """Whether the host may still ask about calls of the last message."""
+        """Whether the host may still ask for a decision on calls in the last message."""
         return bool(self._undecided)
 
     def assume_executed(self) -> None:
-        """Assume that the remaining calls of the last message ran, because the host will not ask about them."""
+        """Assume that the remaining calls in the last message ran, because the host will not ask about them."""
         if self._undecided:
             self._take()
             for call in self._undecided:
@@ -423,8 +425,8 @@ class Conversation:
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """Set the host's context for the next calls. Raises if it names another principal and the pack does not allow a
-        handover.
+        """Set the host's context for the next calls. Raises an error if the context names another principal and the
+        pack does not allow a handover.
         """
         given = copied(context)
         if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
@@ -461,7 +463,9 @@ class Conversation:
         self.cards.begin_anew(step)
 
     def resume(self, events: Sequence[Event], asked: Iterable[int] = ()) -> None:
-        """Continue a recorded conversation. `asked` holds the steps of calls that the host asked about."""
+        """Continue a recorded conversation. `asked` holds the steps of the calls on which the host requested a
+        decision.
+        """
         if not events:
             return
         self._take()
@@ -505,7 +509,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """Return the agent's calls that were allowed, have no result and were not interrupted, by step."""
+        """Return the agent's calls that were allowed, were not interrupted and have no result yet, by step."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}
@@ -520,15 +524,15 @@ class Conversation:
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page if a call without a result may write through an element of
-        that page, otherwise an empty string.
+        """Return the name of the tool that shows the page, if a call without a result may write through an element of
+        that page. Otherwise, return an empty string.
         """
         acting, step = self.session.acting, self._step_of(id)
         return acting.page_tool(step) if acting is not None and step is not None else ""
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether a call without a result would have the effect it was judged for if the page looked as it does in this
-        snapshot.
+        """Whether, on the page shown in this snapshot, a call without a result would still have the effect for which it
+        was judged.
         """
         acting, step = self.session.acting, self._step_of(id)
         return acting is not None and step is not None and acting.is_same_on(step, snapshot)
@@ -548,7 +552,9 @@ class Conversation:
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """Return the verdicts, including the truth, on all calls so far that change something or have a guard."""
+        """Return the verdicts on all calls so far that change something or have a guard. The verdicts take the ground
+        truth into account.
+        """
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
@@ -560,7 +566,7 @@ class Conversation:
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call as if these events had preceded it, instead of the actual events. Return the judgement and the
+        """Judge a call as if it came after these events instead of the actual ones. Return the judgement and the
         session that made it.
 
         The session shares this conversation's request reader and model answers.
@@ -574,7 +580,7 @@ class Conversation:
         return judgement, session
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """Return the conversation so far, in the form that log readers return."""
+        """Return the conversation so far, in the format that log readers return."""
         return Trajectory(self.id, self.events, agent)
 
     def __enter__(self) -> Self:
@@ -589,9 +595,9 @@ class Conversation:
 
 
 class Mutation(Struct, frozen=True):
-    """One change to a live conversation as data: a method and its arguments.
+    """One change to a live conversation, stored as data: a method and its arguments.
 
-    If another worker continues the conversation before this mutation is stored, it is applied again.
+    If another worker takes over the conversation before the change is stored, the change is applied again.
     """
 
     kind: Literal[
@@ -602,11 +608,11 @@ class Mutation(Struct, frozen=True):
 
     @property
     def is_spoken(self) -> bool:
-        """Whether the change contains a message from or to the principal."""
+        """Whether the change contains a message to or from the principal."""
         return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
-        """Apply the change. Raises if a result without an id could belong to several calls."""
+        """Apply the change. Raises an error if a result without an id could belong to several calls."""
         if self.kind == "result" and not self.given.get("id"):
             one_waits(conversation.waiting(), self.given.get("tool", ""))
         getattr(conversation, self.kind)(**self.given)
@@ -618,11 +624,11 @@ class AskedCall(Struct, frozen=True):
     id: str = ""
     time: float | None = None
     agent: str = ""
-    """The sub-agent that makes the call for the main agent, if any."""
+    """The sub-agent that makes the call on behalf of the main agent, if any."""
     messages: Sequence[Any] | None = None
     """All messages so far, if the caller keeps the history."""
     given_up: int | None = None
-    """The step of an earlier request for the same call, on which a new decision is requested now."""
+    """The step of an earlier, now abandoned request for the same call."""
 
     def judge(self, conversation: Conversation) -> Judgement:
         if self.given_up is not None:

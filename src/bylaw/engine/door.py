@@ -2,8 +2,8 @@
 with advice.
 
 The context value `signed_in_as` names the principal. The same principal may extend the context in later calls. A
-different principal begins a separate, linked conversation, in which the first principal's consent, statements and
-approvals do not count.
+different principal begins a separate, linked conversation in which the first principal's consent, statements and
+approvals do not apply.
 """
 
 import re
@@ -25,11 +25,11 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""The maximum nesting of lists and objects. Python's own limit depends on the call stack, so one part of a program
-might be unable to read JSON that another part wrote.
+"""The maximum nesting of lists and objects. Python's own limit depends on the call stack, so without this limit one
+part of a program might write JSON that another part cannot read.
 """
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-"""Matches a bracket or a whole string. Matching whole strings skips the brackets inside them."""
+"""Matches a bracket or an entire string, so that brackets inside strings are skipped."""
 PRINCIPAL = "signed_in_as"
 """The context key for the signed-in user."""
 _logger = own_log()
@@ -39,12 +39,12 @@ _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7
 
 
 def writable(text: str) -> str:
-    """Return the text in a form that can be encoded: unpaired surrogates become `?`."""
+    """Return the text with unpaired surrogates replaced by `?`, so that it can be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def text(given: Any, what: str) -> str:
-    """Check that the value is a string, and make it encodable."""
+    """Check that the value is a string, and make it safe to encode."""
     if not isinstance(given, str):
         raise UsageError(f"{what} must be a string, not `{type(given).__name__}`")
     return writable(given)
@@ -57,7 +57,7 @@ def tool_name(given: Any) -> str:
 
 
 def seconds(given: Any) -> float:
-    """Check a time given in seconds since 1970."""
+    """Check a time, given in seconds since 1970."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise UsageError(
             f"a time must be in seconds since 1970, not `{type(given).__name__}`", hint="use `time.time()`"
@@ -68,26 +68,26 @@ def seconds(given: Any) -> float:
 
 
 def position(given: Any) -> int:
-    """Check a number of messages in a conversation."""
+    """Check the number of messages in a conversation."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise UsageError("`after` must be the number of messages that the user had seen", hint="use `session.position`")
     return given
 
 
 def moment(given: Any, clock: Callable[[], float]) -> float:
-    """Return the given time or, if there is none, the clock's time."""
+    """Return the given time or, if there is none, the current time."""
     return clock() if given is None else seconds(given)
 
 
 def yes_or_no(given: Any, what: str) -> bool:
-    """Check that the value is a boolean, not just a truthy or falsy value."""
+    """Check that the value is a boolean, rather than merely truthy or falsy."""
     if not isinstance(given, bool):
         raise UsageError(f"{what} must be true or false, not `{type(given).__name__}`")
     return given
 
 
 def calls(given: Any) -> Sequence[tuple[Any, ...]]:
-    """Check the calls of one turn: tuples of tool, arguments and an optional id."""
+    """Check the calls of one turn, given as tuples of a tool, its arguments and an optional id."""
     if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
         raise UsageError(f"calls must be a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
     found = list(cast(Sequence[Any], given))
@@ -117,7 +117,7 @@ def messages(given: Any) -> list[Any]:
 
 
 def postures(given: Any, pack: Pack) -> Postures:
-    """Check postures. They may be a `Postures` object or a mapping like `shield:` in pack.yaml, with the names that the
+    """Check postures, given as a `Postures` object or as a mapping like `shield:` in pack.yaml, with the names that the
     pack uses.
     """
     try:
@@ -133,8 +133,8 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Raise an error if a result without an id could belong to several calls. With `tool`, consider only calls of that
-    tool.
+    """Raise an error if a result without an id could belong to several calls. If `tool` is given, consider only calls
+    to that tool.
     """
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
@@ -158,7 +158,7 @@ def context(given: Any) -> Mapping[str, Any] | None:
 
 
 def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
-    """Return the JSON unchanged. Raise `ValueError` if it is nested too deeply."""
+    """Return the JSON unchanged, or raise `ValueError` if it is nested too deeply."""
     if json.count(b"[") + json.count(b"{") > most:
         depth = 0
         for found in _BRACKET.finditer(json):
@@ -169,7 +169,7 @@ def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
-    """Return the arguments as plain data, and an error text if they are invalid. Invalid arguments are not passed to
+    """Return the arguments as plain data, with an error text if they are invalid. Invalid arguments are not passed to
     any guard.
     """
     fault = ""
@@ -187,7 +187,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
 
 
 def as_content(content: Any) -> Any:
-    """Return a tool result as text or JSON-compatible data."""
+    """Return a tool result as text or as JSON-compatible data."""
     if content is None or isinstance(content, str):
         return content
     try:
@@ -207,8 +207,8 @@ class AnotherPrincipal(UsageError):
 def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether a new context belongs to the conversation's principal.
 
-    A context that names no principal matches any known principal. If no principal is known, the values of both contexts
-    must be equal.
+    A context that does not name a principal matches any known principal. If no principal is known, both contexts must
+    have equal values.
     """
     if PRINCIPAL in known:
         return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
@@ -230,12 +230,13 @@ def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return deepcopy(dict(context))
     except Exception:
-        # If the object cannot be copied, keep the host's own object. New names can no longer be added to the context.
+        # Objects that cannot be copied are kept as the host passed them. New names can no longer be added to the
+        # context.
         return dict(context)
 
 
 def warn_of_model(pack: Pack) -> None:
-    """Warn once if a pack from before 0.2 lets a model consent for the user. This is no longer possible."""
+    """Warn once if a pack from before version 0.2 lets a model consent for the user, which is no longer possible."""
     silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
     if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
         _told.add((pack.digest, "model"))
@@ -263,6 +264,6 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
         hint = f"; did you mean `{close[0]}`?" if close else ""
-        # A host may pass on untrusted names, and this text is printed on a terminal.
+        # The names may come from an untrusted source, and this text is printed on a terminal.
         shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
         _logger.warning("%s: the context contains `%s`, but the pack does not declare it%s", pack.name, shown, hint)

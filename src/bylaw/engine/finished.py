@@ -1,5 +1,5 @@
-"""Judges a finished conversation under a pack. Returns verdicts on the calls and the rules that were broken. Reads no
-files.
+"""Judges a finished conversation under a pack. Returns the verdicts on the calls and the broken rules. Does not read
+any files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from bylaw.trace.event import Call, Event, Trajectory
 
 class Verdicts(Struct, frozen=True):
     calls: tuple[CallVerdict, ...]
-    """The agent's calls that change something, or may change something, in order."""
+    """The agent's calls that change something or may do so, in order."""
     findings: tuple[RuleFinding, ...]
     """The broken rules, each listed at most once per turn."""
 
@@ -53,5 +53,5 @@ def is_listed(pack: Pack, made: CallRecord) -> bool:
 
 
 def is_judged(pack: Pack, call: Call) -> bool:
-    """Whether a call gets a verdict: it may change something, or its tool has a guard."""
+    """Whether a call gets a verdict, because it may change something or its tool has a guard."""
     return call.tool in pack.by_tool or pack.schema.may_write(call.tool)

@@ -1,8 +1,8 @@
 """Handovers: if the pack allows it (`handover`), a conversation continues with another principal.
 
 Look-ups and actions carry over. Messages, cards, answers, approvals and facts about the previous principal do not. Each
-rule applies to the whole conversation and also to the part after the handover, so the new principal must repeat
-required first steps.
+rule applies to the whole conversation and, separately, to the part after the handover, so any required first steps must
+be repeated for the new principal.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +22,10 @@ _WORST_FIRST = ("deny", "ask", "allow")
 
 
 class Former(Struct, frozen=True):
-    """A part of a conversation with an earlier principal."""
+    """The part of a conversation with an earlier principal."""
 
     end: int
-    """The step after the last event of the part."""
+    """The step after the last event in this part."""
     ledger: Ledger
     context: Mapping[str, Any]
 
@@ -51,7 +51,9 @@ def _silenced(event: Event, personal: set[str]) -> Event:
 
 
 class HandedConduct:
-    """Rules after a handover. Each rule applies to the whole conversation and again to the part after the handover."""
+    """Rules after a handover. Each rule applies to the whole conversation and, separately, to the part after the
+    handover.
+    """
 
     def __init__(self, whole: Conduct, since: Conduct) -> None:
         self._whole = whole
@@ -59,13 +61,13 @@ class HandedConduct:
 
     @classmethod
     def after(cls, conduct: "Conduct | HandedConduct", ask: Ask, tell: Tell | None) -> "HandedConduct":
-        """Split the rules at a handover now."""
+        """Split the rules at the current position because of a handover."""
         whole = conduct._whole if isinstance(conduct, HandedConduct) else conduct
         return cls(whole.asking(ask, tell), whole.afresh(ask, tell))
 
     @property
     def acts(self) -> list[tuple[Act, dict[str, bool | None]]] | None:
-        """The same as `Conduct.acts`, for the whole conversation."""
+        """Like `Conduct.acts`, for the whole conversation."""
         return self._whole.acts
 
     @acts.setter
@@ -77,8 +79,8 @@ class HandedConduct:
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event and append to `said` the findings of all acts that this event settles. The findings of
-        the event's own act come last.
+        """Process the next event and append to `said` the findings for all acts that this event settles, with the
+        findings for the event's own act last.
         """
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole, is_beside=is_beside)
@@ -86,11 +88,13 @@ class HandedConduct:
         said += _together(whole, since)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act of a planned call."""
+        """The act for a planned call."""
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """Return the worse of two assessments of a planned call: over the whole conversation and since the handover."""
+        """Return the worse of two assessments of a planned call: one for the whole conversation, one for the part since
+        the handover.
+        """
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)

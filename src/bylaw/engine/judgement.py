@@ -1,5 +1,5 @@
-"""The evidence half of a judgement: what the guards return when they see only what the agent had seen before
-its turn.
+"""The first half of a judgement, based on evidence: the guards' results when they see only what the agent had seen
+before its turn.
 """
 
 import traceback
@@ -21,20 +21,20 @@ from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
-"""The decision on a call whose actions are unknown. Empty if the actions are known or if the tool declares no
-actions.
-"""
+"""The decision on a call whose actions are unknown. Empty if the actions are known or the tool does not declare any."""
 
 
 class SeenSource(FactSource, Protocol):
-    """The facts that the agent had seen, with the time of each."""
+    """The facts that the agent had seen, each with its time."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have asked for, or None if guards have asked for anything else as well."""
+        """Return the facts that guards have requested, or None if they have also requested something other than
+        facts.
+        """
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield the facts that guards have asked for, with the answers."""
+        """Yield the facts that guards have requested, with the answers."""
         ...
 
     def objections(self) -> Sequence[str]:
@@ -44,7 +44,7 @@ class SeenSource(FactSource, Protocol):
     def origins(self) -> Sequence[ArgumentOrigin]: ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """Return the sighting that provides the value that `read` returns."""
+        """Return the observation behind the value that `read` returns."""
         ...
 
 
@@ -57,12 +57,14 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return the facts that guards have asked for, or None if guards have asked for anything else as well."""
+        """Return the facts that guards have requested, or None if they have also requested something other than
+        facts.
+        """
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield the facts that guards have asked for, with the answers."""
+        """Yield the facts that guards have requested, with the answers."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
@@ -70,13 +72,13 @@ class SeenTogether:
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """Return the origin of each argument of the actions."""
+        """Return the origins of the actions' arguments."""
         return [origin for each in self._each for origin in each.origins()]
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """The results of one guard on the facts seen. There is one result for each way to complete the facts that only the
-    user knows.
+    """One guard's results on the facts that were seen. Facts that only the user knows can have several values; there is
+    one result for each combination.
     """
 
     policy: Policy
@@ -85,9 +87,7 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The result that all completions share. `undetermined` if the completions differ, `failed` if one of them
-        failed.
-        """
+        """The outcome that all completions share. `undetermined` if they differ, `failed` if one of them failed."""
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -96,29 +96,31 @@ class PolicyEvidence(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """The judgement of one call by guards and rules, based on what was seen before it. Later events never change it."""
+    """The judgement of one call by guards and rules, based on what was seen before the call. Later events never change
+    it.
+    """
 
     made: CallRecord
     seen: SeenSource
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
-    """The guards' results on the facts seen. `settle` adds the truth."""
+    """The guards' results on the facts that were seen. `settle` adds the ground truth."""
     fault: str = ""
-    """Why no guard could run, for example because the tool is unknown or arguments are missing."""
+    """Why no guard could run, for example because the tool is unknown or an argument is missing."""
     rules: tuple[RuleFinding, ...] = ()
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call may break, depending on unknown values."""
+    """The rules that the call may break, depending on values that are unknown."""
     asked: Call | None = None
     """The original call of a generic tool, if `made` is one of its actions."""
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
-    """For one of several actions: the combined assessment by the rules, assuming that the preceding actions ran."""
+    """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
     otherwise: Otherwise = ""
     look_up: str = ""
-    """The tool to call first if its result would show what this call does."""
+    """The tool to call first, if its result would show the effect of this call."""
     instead: Call | None = None
-    """The call to make instead of a click on a link."""
+    """The call to make instead of clicking on a link."""
 
     @property
     def call(self) -> Call:
@@ -136,8 +138,8 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The most severe outcome of all guards and rules. A broken rule denies the call; an undecided rule leaves it
-        undetermined.
+        """The most severe outcome from all guards and rules. A broken rule denies the call, and an undecided rule
+        leaves it undetermined.
         """
         if self.parts:
             return gravest_outcome(part.outcome for part in self.parts)
@@ -165,7 +167,7 @@ _OURS = Path(__file__).parents[1]
 
 
 class Fault(Struct, frozen=True):
-    """An error in Bylaw's own code while a call was judged."""
+    """An error that occurred in Bylaw's own code while it was judging a call."""
 
     step: int
     error: str
@@ -179,7 +181,7 @@ class Fault(Struct, frozen=True):
 
 
 def fault_of(error: Exception, step: int) -> Fault:
-    """Return the record of an error. If the error arose in Bylaw's own code, only the file name is recorded."""
+    """Return a record of the error. If the error occurred in Bylaw's own code, only the file name is recorded."""
     frames = traceback.extract_tb(error.__traceback__)
     told = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
     return Fault(step, type(error).__name__, str(error)[:500], "\n".join(told))

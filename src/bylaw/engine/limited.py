@@ -2,8 +2,8 @@
 decided.
 
 A live shield counts a call when it records its decision on the call. This module collects all calls first and then
-compares each call with the calls that have earlier timestamps. Only calls that certainly ran count against other calls.
-A call is undecided if it exceeds the limit only when calls with an unknown time, person or outcome are also counted.
+compares each call with those that have earlier timestamps. Only calls that certainly ran are counted. A call is
+undecided if it exceeds the limit only when calls with an unknown time, person or outcome are included in the count.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
-"""Used in place of the hash if everyone shares one limit."""
+"""Replaces the hash if everyone shares one limit."""
 
 
 class LimitedCall(Struct, frozen=True, array_like=True):
@@ -27,26 +27,26 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 
     limit: str
     whose: str | None
-    """Hash of the person whose limit the call counts towards, or None if the person is unknown."""
+    """Hash of the person whose limit the call counts towards. None if the person is unknown."""
     time: float | None
     is_sure: bool
     is_approved: bool
-    """Whether a person approved it."""
+    """Whether a person approved the call."""
     file: str
     position: int
     step: int
     takes_place: bool = True
-    """False if the call was certainly refused. A refused call does not count against other calls."""
+    """False if the call was certainly refused. A refused call does not count towards the limit for other calls."""
     mark: str = ""
-    """Hash that identifies the call if it appears in several logs, for example because every line contains the whole
+    """Hash that identifies a call that appears in several logs, for example because every line contains the whole
     history. Empty if the call cannot be distinguished from other calls.
     """
     perhaps: str = ""
-    """Hash shared by all persons that a tool may treat as the same person. Empty if it equals `whose`."""
+    """Hash shared by all persons whom a tool may treat as the same person. Empty if it equals `whose`."""
     tool: str = ""
     agent: str = ""
     verdicts: tuple[str, ...] = ()
-    """The verdicts of the guards on the call, one per criterion. Empty if the call was not judged."""
+    """The guards' verdicts on the call, one per criterion. Empty if the call was not judged."""
     clean: tuple[str, ...] = ()
     """The criteria under which no guard found a violation in the conversation."""
 
@@ -59,8 +59,8 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """Yield the calls of a conversation that count towards the pack's limits. With `attempted`, also yield calls that
-    were only attempted.
+    """Yield the calls in a conversation that count towards the pack's limits. With `attempted`, also yield calls that
+    were attempted but did not run.
     """
     if not pack.book.limits:
         return
@@ -85,7 +85,7 @@ def limited_calls(
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # If the recorded call is truncated or redacted, the person is unknown.
+                # If the recorded call is truncated or redacted, the person cannot be determined.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -106,14 +106,14 @@ def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event
 
 
 def _mark(conversation: str, call: Call) -> str:
-    """Return a key that identifies the call in every log. Empty if another call may have the same key."""
+    """Return a key that identifies the call in every log. Empty if the key might not be unique."""
     if not call.id or call.time is None:
         return ""
     return repr((conversation, call.id, call.time, call.tool, call.arguments))
 
 
 def _hash(told: str, key: bytes | None) -> str:
-    """Return a hash that links a person's calls, or the records of one call, without storing the name."""
+    """Return a hash that links a person's calls, or the records of one call, without storing the person's name."""
     return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
@@ -122,12 +122,12 @@ def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[Lim
 
 
 def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tuple[Limit, list[LimitedCall]]]:
-    """Yield each limit with the calls that count towards it. A call that was recorded several times counts once."""
+    """Yield each limit with the calls that count towards it. A call that was recorded several times is counted once."""
     found: dict[str, dict[object, LimitedCall]] = defaultdict(dict)
     for call in calls:
         told = found[call.limit]
         which = call.mark or (call.file, call.position, call.step)
-        # Keep the most complete record: one that shows that the call certainly ran or, failing that, the last one.
+        # Keep the most complete record: one showing that the call certainly ran or, failing that, the last one.
         told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
@@ -139,8 +139,8 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """Return the calls that a shield would block because of a limit. A shield counts every call, even if the outcome of
-    the call is unknown.
+    """Return the calls that a shield would block because of a limit. A shield counts every call, even if its outcome is
+    unknown.
     """
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
@@ -148,7 +148,7 @@ def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
 
 
 def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
-    """Return the calls that certainly exceeded the limit, in order, and the calls that may have exceeded it."""
+    """Return the calls that certainly exceeded the limit, in order, and those that may have exceeded it."""
     sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
     every = _Times((call for call in calls if call.whose is not None), is_sure=False)
     strays = _Times(call for call in calls if call.whose is None)
@@ -162,14 +162,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # A call without a time is included in this count.
+        # If the call has no time, it is itself included in the count.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """Call times by person. If certainty is not needed, a call is listed for each person it may concern."""
+    """Call times by person. Unless `is_sure` is set, a call is listed for each person it may concern."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure
@@ -188,7 +188,7 @@ class _Times:
         return call.whose if self._is_sure else call.kin
 
     def before(self, call: LimitedCall, within: float) -> int:
-        """Return how many calls of the same person certainly ran in the period before this call."""
+        """Return how many calls by the same person certainly ran in the period before this call."""
         return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
 
     def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:

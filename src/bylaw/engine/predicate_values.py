@@ -1,5 +1,5 @@
-"""Evaluates the rule predicates that an act alone does not determine. Values come from the facts seen, a guard or a
-witness. If code cannot determine a value, an answerer is asked.
+"""Evaluates the rule predicates that cannot be determined from an act alone. Values come from the facts seen, a guard
+or a witness. If code cannot determine a value, an answerer is asked.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,12 +32,12 @@ class AnswerQuote(Struct, frozen=True):
 
 @runtime_checkable
 class TellsUnanswered(Protocol):
-    """An answerer that reports which questions it could not answer, so that a missing answer does not look like a clean
-    result.
+    """An answerer that reports which questions it could not answer, so that a missing answer is not mistaken for a
+    clean result.
     """
 
     def unanswered(self) -> list[str]:
-        """One sentence per unanswered question. Empty if all were answered."""
+        """One sentence per unanswered question. Empty if all questions were answered."""
         ...
 
 
@@ -45,7 +45,7 @@ class Answered(Struct, frozen=True, omit_defaults=True):
     """An answer about a predicate at an act, or about a fact that the user stated."""
 
     predicate: str
-    """The predicate, or the fact, such as `Request.reason`."""
+    """The predicate or the fact, such as `Request.reason`."""
     step: int
     value: bool | str | None
     queries: int = 0
@@ -54,12 +54,12 @@ class Answered(Struct, frozen=True, omit_defaults=True):
 
 
 UNSAID = "not stated"
-"""The answer if the user has said nothing about a fact. Only nullable facts can have this answer; their value is then
-None.
+"""The answer if the user has said nothing about a fact. Only nullable facts can have this answer, and their value is
+then None.
 """
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Determines whether a predicate is true at an act if code cannot. Implemented by a model or a person."""
+"""Determines whether a predicate is true at an act if code cannot do so. Implemented by a model or a person."""
 
 
 @runtime_checkable
@@ -74,25 +74,25 @@ class SettlesConsent(Protocol):
 @runtime_checkable
 class ReadsStatements(Protocol):
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return the values of facts that only the user knows, as stated before the act."""
+        """Return the values, as stated before the act, of facts that only the user knows."""
         ...
 
 
 class PredicateValues:
-    """The values of predicates at the acts of one conversation, based on what had been seen before each act."""
+    """The values of predicates at the acts of one conversation, based on the events seen before each act."""
 
     waits = False
-    """If set, no new questions are asked. Earlier answers still count."""
+    """If set, no new questions are asked, but earlier answers are still used."""
     record: CallRecord | None = None
     """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     at = 0
-    """The position of the rules in the announced events."""
+    """How many of the announced events the rules have processed."""
     _coming: Sequence[Event] = ()
-    """The announced events, the step of the first one, and the number of events that the ledger has processed."""
+    """The announced events. Below: the step of the first one, and how many of them the ledger has processed."""
     _first = _taken = 0
     _made: CallRecord | None = None
-    """The record of the ledger's next event, if that event is a judged call."""
+    """The record for the ledger's next event, if that event is a judged call."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class PredicateValues:
         is_live: bool = False,
     ) -> None:
         self._answer = answer
-        # Protocol checks are slow, so run this check once per session.
+        # Protocol checks are slow, so this check runs only once per session.
         self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
         self._reads = answer if answer is not None and isinstance(answer, ReadsStatements) else None
         self._is_live = is_live
@@ -129,17 +129,17 @@ class PredicateValues:
         """Announce events. The rules process them first. The ledger and the witnesses process them when needed, or at
         the end.
 
-        `made` is the record of the first event, if that event is a judged call.
+        `made` is the record for the first event, if that event is a judged call.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
     def finish(self) -> None:
-        """Pass the announced events to the ledger and the witnesses, after the rules have processed them."""
+        """Pass the announced events to the ledger and the witnesses once the rules have processed them."""
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
     def witness(self, step: int, event: Event) -> None:
-        """Pass to the witnesses an event that the ledger has already processed."""
+        """Pass an event that the ledger has already processed to the witnesses."""
         for witness in self._witnesses.values():
             witness.observe(step, event)
 
@@ -163,7 +163,7 @@ class PredicateValues:
                 self.record, self.evidence = made, ()
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
-        """Return the value of a predicate at an act, or None if the value is unknown."""
+        """Return the value of a predicate at an act. None if the value is unknown."""
         if self._coming:
             self._come_to(self.at)
         value = self._find(predicate, act)
@@ -182,15 +182,15 @@ class PredicateValues:
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether an answer to this predicate counts. In a live session, only the user can give consent, unless the
-        pack declares otherwise.
+        """Whether answers about this predicate are accepted. In a live session, only the user can give consent, unless
+        the pack declares otherwise.
         """
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
-        """Return the answerer's value for a predicate. Cached."""
+        """Return the answerer's value for a predicate, from the cache if possible."""
         assert self._answer is not None
         question = self.question(predicate, act) if predicate.way == "consented" else None
         if question is not None and self._consented is not None:
@@ -208,8 +208,8 @@ class PredicateValues:
         return self._reads is not None and not self._is_live
 
     def stated(self, name: str, field: Field, record: CallRecord) -> Any:
-        """Return the value that a model reads from the user's statements before a call, or UNSEEN if it is unclear.
-        Cached.
+        """Return the value that a model reads from the user's statements before a call, or UNSEEN if they are unclear.
+        The value is cached.
         """
         assert self._reads is not None
         at = name, record.step
@@ -237,15 +237,17 @@ class PredicateValues:
         }
 
     def card_text(self, record: CallRecord) -> str:
-        """Describe a call for the user in plain language, as the strictest predicate requires."""
+        """Describe a call to the user in plain language, in the way that the strictest predicate requires."""
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """Return the facts that a card shows in addition to the arguments, or the look-ups required to show them."""
+        """Return the facts that a card shows in addition to the arguments, or the look-ups that are required to show
+        these facts.
+        """
         return card_facts(record, self._ledger)
 
     def card_digest(self, record: CallRecord) -> str:
-        """Return the digest of a call and of the facts that its card would show now."""
+        """Return the digest of a call together with the facts that its card would show now."""
         spared = next((each.spared for each in self._consents), frozenset[str]())
         return digest(record.call.tool, record.call.arguments, self.card_facts(record), spared)
 
@@ -255,16 +257,16 @@ class PredicateValues:
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
-        """Return why a reported answer to a card does not count after these events. Empty if the answer counts."""
+        """Return why a reported answer to a card is invalid after these events. Empty if the answer is valid."""
         faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
         return next(filter(None, faults), "")
 
     def is_card_left_open(self, events: Sequence[Event], shown: int, before: int) -> bool:
-        """Whether, between the card and the step `before`, the user wrote nothing but an affirmation or a courtesy."""
+        """Whether the user wrote nothing except affirmations or courtesies between the card and the step `before`."""
         return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
 
     def shown_terms(self, call: Call) -> str:
-        """Return a text that is the same for all spellings of a call covered by one card answer."""
+        """Return a text that is identical for all spellings of a call that one card answer covers."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
@@ -276,14 +278,14 @@ class PredicateValues:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
-        """Return the question about undecided consent to an act, for a model or a person. None if there is no
-        question.
+        """Return the question about undecided consent to an act, to be answered by a model or a person. None if there
+        is no question.
         """
         witness = self._witnesses.get(predicate.name)
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
-        """Explain the value of a predicate at an act, if a witness can add something to the value."""
+        """Explain the value of a predicate at an act, if a witness can add details."""
         said = self.answered.get((predicate.name, act.step))
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}

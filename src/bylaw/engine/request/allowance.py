@@ -1,6 +1,6 @@
-"""What a request allows: the actions it needs, how each argument may be filled, and a description in words.
+"""Defines what a request allows: the actions it needs, how each argument may be filled, and a description in words.
 
-It is derived only from the user's words and the tool catalogue, before anything else is read. The design follows
+This is derived only from the user's words and the tool catalogue, before anything else is read. The design follows
 Progent's least privilege and ShieldAgent's action plans.
 """
 
@@ -15,21 +15,21 @@ from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 
 Fill = Literal["said", "found", "free", "open"]
-"""How an argument may be filled. `said`: the user's words fix it. `found`: it comes from a source that the user named.
-`free`: the agent composes it. `open`: it is `said` or `found`, but it is unclear which.
+"""How an argument may be filled. `said`: the user's words determine the value. `found`: the value comes from a source
+that the user named. `free`: the agent composes the value. `open`: it is unclear whether `said` or `found` applies.
 """
 Order = Literal["most", "least"]
 
 
 class Span(Struct, frozen=True, array_like=True):
-    """A range of the user's words. The log stores ranges instead of words."""
+    """A range of characters in the user's words. The log stores ranges instead of words."""
 
     start: int
     end: int
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """Where a value comes from: a tool that shows it, and the names that the user gave to the source."""
+    """The source of a value: a tool that shows the value, and the names by which the user referred to the source."""
 
     tool: str = ""
     named: tuple[Span, ...] = ()
@@ -43,7 +43,7 @@ class Choice(Struct, frozen=True):
 
 
 class Limit(Struct, frozen=True, omit_defaults=True):
-    """A limit on a field: a number, a date or a time of day, written in figures."""
+    """A limit on a field: a number, a date or a time of day, in figures."""
 
     field: str
     least: str | None = None
@@ -58,28 +58,28 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
     every: bool = False
-    """Whether all matching entities are meant. If not, each source provides one entity."""
+    """Whether all matching entities are meant. Otherwise, each source provides one entity."""
     but: tuple[Span, ...] = ()
     """Matching entities that the user excluded."""
     field: str = ""
     """The field that the user wants from the record."""
     factor: float | None = None
-    """The factor by which to multiply a shown amount. `plus` is added to the product."""
+    """The factor by which a shown amount is multiplied. `plus` is added to the product."""
     plus: float = 0.0
     clear: bool = False
-    """Whether the time must be free, so that it overlaps nothing that the sources show."""
+    """Whether the time must be free, meaning that it does not overlap anything that the sources show."""
     minutes: int | None = None
     """The duration in minutes, if the value is the end of a period."""
     value: str | float | bool | None = None
-    """The meaning of the user's words in the tool's terms."""
+    """The user's words expressed as a value that the tool accepts."""
     must: tuple[Span, ...] = ()
     """Numbers, dates, times and names that a text must contain."""
     judged: tuple[Span, ...] = ()
-    """Words that identify the right entity, but that code cannot compare with the results."""
+    """Words that identify the right entity but that code cannot compare with the results."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
-    """An action that the request needs: calls of one kind."""
+    """An action that the request needs: calls to one tool."""
 
     tool: str
     asked: tuple[Span, ...] = ()
@@ -87,7 +87,7 @@ class Deed(Struct, frozen=True, omit_defaults=True):
     slots: tuple[Slot, ...] = ()
 
     def slot(self, name: str) -> Slot | None:
-        """Return how an argument may be filled. None if the request does not specify this."""
+        """Return how an argument may be filled. None if the request does not say."""
         return next((slot for slot in self.slots if slot.name == name), None)
 
 
@@ -104,17 +104,17 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     faults: tuple[str, ...] = ()
     """Errors in the model's answer. Parts of the answer that contain errors allow nothing."""
     unread: str = ""
-    """Why the request could not be read. Each action then requires the user's answer."""
+    """Why the request could not be read. In this case, the user must be asked about each action."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool: the tool only reads, the user asked for it, or the request leaves this
-        undecided.
+        """Whether the request may need a tool, because the tool only reads, the user asked for it, or the request
+        leaves this open.
         """
         return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
     def digest(self) -> str:
-        """The id of the allowance in the log."""
+        """The allowance's id in the log."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:
@@ -122,7 +122,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
 
 ReadRequest = Callable[[str], Allowance]
-"""Determines what a request allows, using only the user's words."""
+"""Determines what a request allows, based only on the user's words."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXTS = frozenset(
@@ -158,9 +158,7 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """Return the kind of an argument. It is determined by the declared format and type, or by the name if these are
-    missing.
-    """
+    """Return the kind of an argument, based on the declared format and type or, if these are missing, on the name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -182,7 +180,7 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""Cached by the identity of the tool. The cache keeps the tool alive, so that the identity is not reused."""
+"""Cached by the tool's identity. The cache keeps the tool alive so that its identity is not reused."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
@@ -198,7 +196,7 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether the user must request calls of the tool, because they change something or contact a web address."""
+    """Whether the user must have requested calls to the tool, because they change something or contact a website."""
     return tool.effect == "write" or fetches(tool)
 
 
@@ -208,8 +206,8 @@ def fetches(tool: Tool) -> bool:
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """Return one line per action, with the user's words that ask for the action. `request` contains everything the user
-    said.
+    """Return one line per action, quoting the user's words that ask for the action. `request` contains everything that
+    the user said.
     """
     lines: list[str] = []
     for deed in allowance.deeds:

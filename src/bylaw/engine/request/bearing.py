@@ -1,6 +1,6 @@
 """Matches the user's words against records and texts. Words, dates and numbers match in any form.
 
-Words are compared by stem, so that `payment`, `payments` and `paying` are equal.
+Words are compared by stem, so `payment`, `payments` and `paying` match.
 """
 
 import re
@@ -22,7 +22,7 @@ _PLAIN = frozenset(
         "that the their them they this to was we were will with you your"
     )
 )
-"""Words that can occur in any sentence and so identify nothing."""
+"""Words that can occur in any sentence and therefore do not identify anything."""
 
 
 def stem(word: str) -> str:
@@ -34,7 +34,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's content words."""
+    """Return the stems of the content words in a text."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 
@@ -50,7 +50,7 @@ _FIGURE = re.compile(r"[^\w]*(\d[\d,]*(?:\.\d+)?)[^\w]*")
 
 @lru_cache(maxsize=1024)
 def folded(request: str, spans: tuple[Span, ...]) -> tuple[str, ...]:
-    """Return the user's words at these ranges, normalised."""
+    """Return the user's words in these ranges, normalised."""
     return tuple(fold(request[span.start : span.end]).strip(_TRIM) for span in spans)
 
 
@@ -66,10 +66,10 @@ def closeness(
 ) -> int:
     """Return a score for how closely the user's words match a record.
 
-    Each word scores 4 for a short field (5 with `exactly` if it is the whole field), 3 for part of a word, 2 for any
-    other field, and 1 for the tool's arguments. The result is 0 if any word does not match. `but` is a text from which
-    a value was taken; it counts as a long field. If `apart` is given, only the fields in `own` may contain the names in
-    `apart`.
+    Each word scores 4 if it matches a short field (5 with `exactly` if it is the whole field), 3 if it matches only
+    part of a short field, 2 if it matches any other field, and 1 if it matches the tool's arguments. The result is 0 if
+    any word does not match. `but` is the name of a field from which a value was taken; it is treated as a long field.
+    If `apart` is given, the names it contains must match one of the fields in `own`.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -89,16 +89,16 @@ def closeness(
 
 @lru_cache(maxsize=1024)
 def is_name(words: str) -> bool:
-    """Whether the words look like a name or a number rather than a description."""
+    """Whether the words look like a name or a number, rather than a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
 
 
 def names(words: str, value: str) -> int:
     """Return a score for how well the user's words name a value. Both must be normalised.
 
-    3: the words are the whole value. 2: they match as other forms of the same words, dates or numbers. 1: only a part
-    matches, or the words are joined without spaces as in an address. 0: no match. A file `activities` matches the name
-    `activities` fully; `tips for activities` matches it only partly.
+    3: the words are the whole value. 2: they match as other forms of the same words, dates or numbers. 1: only part of
+    the value matches, or the words are joined without spaces as in an address. 0: there is no match. For example, the
+    name `activities` matches a file called `activities` fully, but one called `tips for activities` only partly.
     """
     if not words or not value:
         return 0
@@ -130,13 +130,13 @@ def _named(words: str, value: str) -> int:
 
 
 _KEPT = 100
-"""The maximum length of a value whose comparisons are cached. Longer values count as running text."""
+"""The maximum length of a value whose comparisons are cached. Longer values are treated as running text."""
 _JOINED = 5
-"""The minimum length of a name that may occur in words joined without spaces."""
+"""The minimum length of a name that may be matched in words joined without spaces."""
 
 
 def _is_run_together(words: str, value: str) -> bool:
-    """Whether an address or link contains the words without the spaces between them, as in `smithandsons-shop.com`."""
+    """Whether an address or link contains the words without spaces, as in `smithandsons-shop.com`."""
     if " " in value or "." not in value or " " not in words:
         return False
     mine, other = ("".join(filter(str.isalnum, each.replace("&", "and"))) for each in (words, value))
@@ -144,7 +144,7 @@ def _is_run_together(words: str, value: str) -> bool:
 
 
 def _is_of_month(day: str, words: str) -> bool:
-    """Whether the words name the month of this date but no day."""
+    """Whether the words name the month of this date without a day."""
     month = int(day[5:7])
     if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
         return False
@@ -153,13 +153,13 @@ def _is_of_month(day: str, words: str) -> bool:
 
 
 def _is_day(day: str, words: str) -> bool:
-    """Whether the words name the day of the month without the month, as in "the 1st"."""
+    """Whether the words name the day of the month but no month, as in "the 1st"."""
     said = _ORDINAL.fullmatch(words)
     return said is not None and int(said[1]) == int(day[8:10])
 
 
 def is_weekday(day: str, words: str) -> bool:
-    """Whether normalised words name the weekday of a date."""
+    """Whether normalised words name the weekday of this date."""
     try:
         named = date.fromisoformat(day).strftime("%A").lower()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Checks the arguments of a call against one action of a request. The source of each value determines the check."""
+"""Checks a call's arguments against one action of a request. The source of each value determines the checks."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """Return a link, address or long code in a text if neither the user's words nor the text's sources contain it,
-    otherwise an empty string.
+    """Return a link, address or long code in a text that appears neither in the user's words nor in the text's sources.
+    If there is none, return an empty string.
 
-    A link from an earlier requested call is allowed. An opened page is not a source of links, because the page's author
-    could use it to redirect people.
+    A link from an earlier requested call is allowed. An opened page is not accepted as a source of links, because the
+    page's author could use it to redirect people.
     """
     pages = {name for name, tool in view.tools.items() if fetches(tool)}
     for name in _names_in(text):
@@ -73,7 +73,7 @@ class Check:
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
         """`approved` reports whether a value appeared in an earlier call that the user requested.
 
-        `quoted` is a text whose instructions the user told the agent to follow. The agent's own text may quote it.
+        `quoted` is a text whose instructions the user told the agent to follow. The agent may quote it in its own text.
         """
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
         self._kinds = kinds_of(tool)
@@ -101,15 +101,15 @@ class Check:
                     found.append(self._objection("in_part", slot, str(given)))
                     continue
                 values = parts_of(given, self._tool)
-                # If the value is a list of people, it may also contain the user.
+                # A list of people may also contain the user.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
                 against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """Object if several arguments each have several stated values, because code cannot determine which values
-        belong together.
+        """Object if several arguments each have several stated values, because code cannot determine which of these
+        values belong together.
         """
         several = [
             slot
@@ -123,8 +123,8 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """Return how to fill an argument that the request does not mention. Texts and flags may be filled freely, all
-        other arguments only with known values.
+        """Return how to fill an argument that the request does not mention. Texts and flags may be filled freely,
+        whereas all other arguments must be filled with known values.
         """
         return Slot(name, "free" if kind == "text" else "open")
 
@@ -157,7 +157,7 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that contains the user's words but does not equal them, such as a longer text or an
+        """Object to a value that contains the user's words but is not equal to them, such as a longer text or an
         entity's full name.
         """
         is_in_part = self._saying.is_in_part(slot, kind, value)
@@ -170,7 +170,7 @@ class Check:
         return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
-        """Whether a call works without this argument. The agent must not add such an argument unless the user asked for
+        """Whether a call works without this argument. The agent may add such an argument only if the user requested
         it.
         """
         if kind in ("number", "moment"):
@@ -178,10 +178,10 @@ class Check:
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether the agent may add this value although the request does not mention it.
+        """Whether the agent may add this value even though the request does not mention it.
 
         The value may be the user's own address, a whole value in a source of the other arguments, or part of a record
-        that the call names, such as the recipient of the standing order to change.
+        that the call names, such as the recipient of a standing order that is to be changed.
         """
         if self._is_the_users_own(value):
             return True
@@ -196,7 +196,9 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to text that omits required words or contains a link, address or account from outside its sources."""
+        """Object to a text that omits required words, or that contains a link, address or account number from outside
+        its sources.
+        """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
         if unsaid := next((words for words in self._view.words(slot.must) if not says(words, whole)), ""):
@@ -213,8 +215,8 @@ class Check:
         return None if number is None else Amounts(self._view, self._naming).objection(slot, number, is_one=is_one)
 
     def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
-        """Object unless the value appears in a source of its argument and, if the source contains several values, is
-        the chosen one.
+        """Object unless the value appears in one of its argument's sources. If the source contains several values, the
+        value must also be the chosen one.
         """
         sights = [
             sight
@@ -230,7 +232,7 @@ class Check:
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
 
     def _is_the_users_own(self, value: str | float) -> bool:
-        """Whether an address belongs to the user: every record of the user's own data contains it."""
+        """Whether an address is the user's own: every record of the user's data contains it."""
         return any(
             sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self._view.sights(plain_link(value))

@@ -26,7 +26,7 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 class Choosing:
-    """Compares a value with other values of its kind that results have shown."""
+    """Compares a value with other values of its kind that appeared in results."""
 
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
@@ -34,7 +34,7 @@ class Choosing:
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
         """Whether a value is within the limits and has the highest or lowest criterion.
 
-        True if no result shows the criterion, because code then cannot make the choice.
+        True if the criterion does not appear in any result, because code then cannot make the choice.
         """
         if self.is_out(slot, value, sight):
             return False
@@ -48,15 +48,15 @@ class Choosing:
                 self._among_texts(slot, sight, value) if _are_apart(slot, sight) else self._by_sums(sight, value)
             )
         if slot.judged and sight.source == "record":
-            # A value that code cannot exclude may rank higher.
+            # A value that code cannot exclude might rank higher.
             return mine is not None
         if mine is None:
             return not rest and not measured
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
     def is_best(self, slot: Slot, sight: Traced) -> bool | None:
-        """Whether the fields of a value's record make it the chosen record. None if there is no choice, or if the
-        records lack the criterion.
+        """Whether the fields of a value's record show that it is the chosen record. None if there is nothing to choose,
+        or if the records do not have the criterion.
         """
         if slot.choice is None or sight.step is None or sight.number < 0:
             return None
@@ -75,8 +75,8 @@ class Choosing:
         return figures.get(sight.number) == best
 
     def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
-        """Whether results show that a value is outside the limits or of another kind. If the record in `sight` has the
-        field, that record decides.
+        """Whether results show that a value is outside the limits or of a different kind. If the record in `sight` has
+        the field, only that record is considered.
         """
         for limit in slot.limits:
             own = self._own(limit.field, sight) if sight is not None else []
@@ -110,8 +110,8 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """Return the criterion for each named value that appears at the same place in the result, by normalised
-        value.
+        """Return, by normalised value, the criterion for each named value that appears in the same place in the
+        result.
         """
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
@@ -126,8 +126,8 @@ class Choosing:
         return next((each for each in figures if each is not None), None)
 
     def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
-        """Return, for each value, the number of items that a tool shows for it, or the number of records with that
-        value in the same field.
+        """Return a count for each value: the number of items that a tool shows for it, or the number of records that
+        have the value in the same field.
         """
         thing = {stem(word) for word in words_of(choice.field)}
         counts: dict[str, float] = {}
@@ -144,8 +144,8 @@ class Choosing:
         return counts or (named if any(count > 1 for count in named.values()) else {})
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """Return the largest amount next to a value in its record, paragraph or line, and the amounts next to the other
-        values.
+        """Return the largest amount that appears next to a value in its record, paragraph or line, and the amounts that
+        appear next to the other values.
         """
         places = self._view.around(sight)
         if sight.number >= 0:
@@ -157,7 +157,7 @@ class Choosing:
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
         if is_code(str(value)):
-            # An amount without an account next to it is not one of the choices.
+            # An amount that has no account next to it is not one of the choices.
             pieces = [piece if any(map(is_code, identifiers(piece))) else "" for piece in pieces]
         sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
         own = sums.pop(mine[0], None) if len(mine) == 1 else None
@@ -186,7 +186,7 @@ def _are_apart(slot: Slot, sight: Traced) -> bool:
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
-    """Whether a limit excludes a shown value. A value that cannot be compared is not excluded."""
+    """Whether a limit excludes a shown value. Values that cannot be compared are not excluded."""
     for bound, is_least in ((limit.least, True), (limit.most, False)):
         if bound:
             mine, other = _alike(told, bound, limit.field)
@@ -220,8 +220,8 @@ def figure(told: str, field: str = "") -> float | None:
 
 
 def fits(field: str, name: str) -> bool:
-    """Whether a field name given by the model matches a field or the subject of a tool. Any two names of times
-    match.
+    """Whether a field name given by the model matches a field or a tool's subject. All names for times match each
+    other.
     """
     return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
 
@@ -235,7 +235,7 @@ _TOP = frozenset(("max", "maximum", "highest", "upper", "top"))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:
-    """Return the field names that share the most words with the field name given by the model. Empty if no field name
+    """Return the field names that share the most words with the field name given by the model. Empty if none of them
     shares a word.
     """
     mine = _stems(field)

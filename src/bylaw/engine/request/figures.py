@@ -1,5 +1,5 @@
-"""Checks amounts and times: the user stated them, a named source shows them, or they follow from stated or shown
-values.
+"""Checks amounts and times: the user must have stated them, a named source must show them, or they must follow from
+stated or shown values.
 """
 
 import re
@@ -27,11 +27,10 @@ class Amounts:
         self._view, self._naming = view, naming
 
     def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-        """Return why an amount is not the requested one. None if it is the requested one, or if nothing is known about
-        it.
+        """Return why an amount is not the requested one. None if it is, or if nothing is known about it.
 
-        An amount that the user did not state must not exceed the sum of everything stated or shown. `is_one` means that
-        the action is performed once.
+        An amount that the user did not state must not exceed the sum of all stated and shown amounts. `is_one` means
+        that the action is performed once.
         """
         named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
         if slot.factor or slot.plus:
@@ -40,7 +39,7 @@ class Amounts:
             sights = [*self._view.sights(number)]
             if any(self._naming.is_of(source, sight, number) for source in named for sight in sights):
                 return None
-            # A record states the value itself. Only running text states by how much a value changes.
+            # A record states the value itself. Only running text states how much a value changes.
             texts = (text for source in named for text in self._naming.texts(source, only_prose=True))
             told = " \n ".join(texts).strip()
             return None if told and self._follows(number, told) else "not_found"
@@ -50,7 +49,7 @@ class Amounts:
         return "too_much" if known and number > 2 * max(known) else None
 
     def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
-        """Whether a source shows exactly this amount, although the amount should have been calculated."""
+        """Whether a source shows exactly this amount, even though the amount had to be calculated."""
         sources = [source for source in slot.sources if source.named]
         sights = [*self._view.sights(number)]
         return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
@@ -66,8 +65,8 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount follows from text that raises or lowers a shown amount by a number or a percentage. Text
-        without numbers is ignored.
+        """Whether an amount can be derived from a text that raises or lowers a shown amount by a number or a
+        percentage. Texts without numbers are ignored.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()
@@ -82,10 +81,10 @@ class Moments:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Return why a date is not the requested one. None if it is the requested one.
+        """Return why a date is not the requested one. None if it is.
 
-        The user must have stated the date, or results must show it. If the user stated another date, only texts that
-        the user named count.
+        Either the user must have stated the date or results must show it. If the user stated another date, only texts
+        that the user named are considered.
         """
         day = DAY.match(str(value))
         if day is None or self._saying.is_user_word(day[0]):
@@ -109,7 +108,7 @@ class Moments:
         return None if is_named else "not_found"
 
     def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
-        """Whether a time belongs to a named record. If the record shows a time of day, that must match too."""
+        """Whether a time belongs to a named record. If the record shows a time of day, that time must match too."""
         shown = [
             (sight, self._told(sight))
             for sight in sights
@@ -128,7 +127,7 @@ class Moments:
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a time, or text with a date, contains no time of day other than this one."""
+    """Whether a time, or a text with a date, contains no time of day other than this one."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
@@ -150,9 +149,7 @@ class Lasting:
         self._named = {*names}
 
     def objection(self, slot: Slot) -> Why | None:
-        """Return why the duration is not the requested one. None if it is the requested one, or if nothing is known
-        about it.
-        """
+        """Return why the duration is not the requested one. None if it is, or if nothing is known about it."""
         if len(self._moments) < 2:
             return None
         start, end = self._moments[0], self._moments[-1]

@@ -1,4 +1,6 @@
-"""Checks a call, in code, against the actions that a request needs. The source of each value determines the check."""
+"""Checks a call in code against the actions that a request needs. The source of each value determines which check
+applies.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -22,17 +24,17 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""How to treat actions that a document asks for, if the user told the agent to follow that document: ask the user, or
-check calls against it.
+"""How to treat actions that a document requests, if the user told the agent to follow the document: ask the user, or
+check the calls against the document.
 """
 HANDED_OVER = "The text that the user hands over to:"
-"""Separates the user's words from the text they tell the agent to follow, in a question about both."""
+"""Separates the user's words from the text that they tell the agent to follow, in a question about both."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
-"""Objections about which of several values was chosen. All other objections are about the source of a value."""
+"""Objections to the choice between several values. All other objections concern the source of a value."""
 
 
 class Held(NamedTuple):
-    """A call checked against one action of a request."""
+    """A call checked against one action in a request."""
 
     call: Call
     deed: Deed
@@ -45,7 +47,7 @@ class Held(NamedTuple):
     is_handed_over: bool = False
     """Whether the action is requested by instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether the call opens a page that the user did not ask for, but that is linked from a place the user named."""
+    """Whether the call opens a page that the user did not request but that is linked from a place the user named."""
 
     def places(self) -> set[int]:
         """Return the steps of the results from which values may be taken: the sources that the user named and the pages
@@ -60,8 +62,8 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """Return the steps of the results to look at: those in `places` or, if none of these contains the names, all
-        results of a named tool.
+        """Return the steps of the results to look at: those in `places` or, if none of them contains the names, all
+        results from a named tool.
         """
         found = self.places()
         for source in {source for slot in self.deed.slots for source in slot.sources if source.tool}:
@@ -75,16 +77,16 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there are no objections, or only objections that looking at the results can settle."""
+        """Whether there are either no objections or only objections that can be settled by looking at the results."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
-        """Whether looking at the results can settle an objection.
+        """Whether an objection can be settled by looking at the results.
 
         The value must appear in a place that the request names, or a tool must have been called with the value in that
-        place. Numbers, dates and text may also be derived from the results.
+        place. Numbers, dates and texts may also be derived from the results.
         """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")
@@ -107,7 +109,7 @@ class Held(NamedTuple):
 
 
 class Keeping:
-    """Checks the calls of one conversation against its requests."""
+    """Checks the calls in one conversation against its requests."""
 
     def __init__(
         self,
@@ -117,17 +119,17 @@ class Keeping:
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        """`read` also reads the texts that the user tells the agent to follow."""
+        """`read` is also used for the texts that the user tells the agent to follow."""
         self._tools, self._read, self._provenance = tools, read, provenance
         self.follows = delegation == "follow"
 
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """Check the call against each action of its tool: first the actions of the request, then those of texts that
-        the request refers to.
+        """Check the call against each action that uses its tool: first the actions in the request, then those in texts
+        that the request refers to.
 
-        `request` contains everything that the user said before the step `before`. `approved` is explained in `Check`.
+        `request` contains everything that the user said before the step `before`. For `approved`, see `Check`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)

@@ -1,9 +1,9 @@
 """The second look: a model reads the results and decides whether a call is what the user means.
 
-What a request allows is determined before any result is read. It specifies the sources of a value, but rarely which
-value in a source is meant. Code restricts a call to those sources. Then a model sees the user's words, the results and
-the call, and answers for each argument. The model can reject a call and choose among a source's values. It cannot
-change the sources, because strangers may have written the results.
+The allowance for a request is determined before any result is read. It specifies the sources of a value, but it rarely
+specifies which of a source's values is meant. Code restricts a call to those sources. A model then sees the user's
+words, the results and the call, and gives an answer for each argument. The model can reject a call and choose among a
+source's values. It cannot change the sources, because the results may have been written by strangers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""The maximum number of characters of results that a model sees. If there are more, the user is asked."""
+"""The maximum number of characters of results that a model is given. If there are more, the user is asked instead."""
 
 
 class Shown(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Doubt(Struct, frozen=True):
     asked: tuple[str, ...]
     shown: tuple[Shown, ...]
     unsettled: tuple[str, ...] = ()
-    """The arguments to which code objects unless the model confirms them."""
+    """The arguments that code objects to unless the model confirms them."""
 
 
 class RequestModel(Protocol):
@@ -47,7 +47,7 @@ class RequestModel(Protocol):
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """Return, for each argument, whether the user means this value. Unclear arguments are left out. Return None if
+        """Return, for each argument, whether the user means its value. Unclear arguments are left out. Return None if
         there is no answer.
         """
         ...
@@ -84,8 +84,8 @@ def _is_stated(held: Held, name: str) -> bool:
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """Yield the results at these steps. Also yield the results of tools that vouch for all of their fields, such as a
-    list of members.
+    """Yield the results at these steps, and the results of tools that vouch for all of their fields, such as a list of
+    members.
     """
     for step, call, text in view.results():
         tool = view.tools.get(call.tool)

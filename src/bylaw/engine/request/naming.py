@@ -1,9 +1,9 @@
-"""Finds the entities that a request names, such as an email from a sender, an event with a title, or a file, in
-results.
+"""Searches results for the entities that a request names, such as an email from a particular sender, an event with a
+title, or a file.
 
-All names of a source must match. Records are matched by their short fields if any record of the result matches in this
-way. Otherwise they are matched by their texts, and then by the arguments of the look-up. A text that only mentions a
-meeting is therefore not mistaken for the meeting.
+All names given for a source must match. Records are matched by their short fields if this works for any record in the
+result. Otherwise, they are matched by their texts, and finally by the arguments of the look-up. This way, a text that
+merely mentions a meeting is not mistaken for the meeting itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ class Naming:
         self._view = view
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a source showed a value: the source's tool returned it, in a record that contains the source's names.
+        """Whether a source showed a value: the source's tool returned it in a record that contains the source's names.
 
-        If a record's own short fields contain all the names, any tool may have shown it.
+        If all the names appear in a record's own short fields, any tool may have shown the value.
         """
         is_tool = source.tool in ("", sight.tool)
         words = self._view.words(source.named)
@@ -45,15 +45,16 @@ class Naming:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
         if len(fields) > 1 and named in words and fields.get(field) == named:
-            # The user wants a value from the record, and the record's name is not that value.
+            # The user wants a value from the record, which is not the record's name.
             return False
         text = "" if sight.is_whole or fields.get(field) == named else field
         return sight.number in self.named_records(source, sight, text=text)
 
     def named_records(self, source: Source, sight: Traced, *, text: str = "") -> list[int]:
-        """Return the records of a result that match a source's names best.
+        """Return the records in a result that best match a source's names.
 
-        `text` is the field of running text from which a value was taken. This field counts less than a short field.
+        `text` is the running-text field from which a value was taken. This field is given less weight than a short
+        field.
         """
         places = self._view.around(sight)
         is_tool = source.tool in ("", sight.tool)
@@ -70,7 +71,7 @@ class Naming:
         """Whether a result may belong to a source: it comes from the right tool, and the names occur in the result or
         in the arguments of the look-up.
 
-        A description that does not occur there, such as "those two deal mails", does not exclude a result.
+        A description such as "those two deal mails" does not exclude a result that does not contain it.
         """
         if source.tool not in ("", call.tool) or not source.named:
             return source.tool in ("", call.tool)
@@ -90,11 +91,11 @@ class Naming:
         yield from dict.fromkeys(found)
 
     def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
-        """Yield the texts of a source: records that contain its names, or results of look-ups whose arguments contained
+        """Yield the texts in a source: records that contain its names, or results of look-ups whose arguments contain
         the names.
 
-        `asked` contains words that refer to a source but not by its own names. With `only_prose`, yield only running
-        text.
+        `asked` contains words that refer to a source by something other than its own names. With `only_prose`, yield
+        only running text.
         """
         words = self._view.words(source.named)
         for step, call, text in self._view.results():
@@ -137,16 +138,16 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """Return the words that name a person or an entity. Titles and subjects of texts are left out."""
+        """Return the words that name a person or an entity, apart from the titles and subjects of texts."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """Return the fields that name the author of a record, and the arguments of the record's look-up. None if the
-        record has no such field.
+        """Return the fields that name the author of a record, and the arguments of the look-up that returned it. None
+        if the record has no such field.
 
-        For a file, the text counts too, because the owner may not be the author.
+        For a file, the text is included as well, because the owner may not be the author.
         """
         own = self._view.own_fields(step, number)
         if own is None:
@@ -159,20 +160,20 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the normalised arguments that identify the entity of a look-up. Search terms are left out because a search
-    may return any entity.
+    """Return the normalised arguments that identify the entity a tool looks up. Search terms are left out, because a
+    search may return any entity.
     """
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
 
 def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
-    """Whether each word names one of the normalised texts. Dates and numbers match in any form."""
+    """Whether each word matches one of the normalised texts. Dates and numbers match in any form."""
     return all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """Return what a result states about the entity in its tool's arguments, normalised. None if it states nothing about
-    the entity.
+    """Return the normalised values that a result states about the entity in its tool's arguments. None if the result
+    does not state anything about that entity.
     """
     named = fold(str(value))
     records = view.records(step)

@@ -1,4 +1,6 @@
-"""What the user's words allow in one conversation. The allowance is computed once for each amount of words so far."""
+"""Determines what the user's words allow in one conversation. The allowance is computed once each time the user has
+said more.
+"""
 
 import hashlib
 from bisect import bisect_left
@@ -21,21 +23,19 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request, as stored in the log. It contains ranges of the user's words instead of the words
-    themselves.
+    """A model's reading of a request, as stored in the log. It contains ranges into the user's words, rather than the
+    words themselves.
     """
 
     messages: int
-    """The number of user messages that the reading is based on."""
+    """The number of user messages on which the reading is based."""
     allowance: Allowance
     text: str = ""
-    """A digest of these messages together with the text that the user told the agent to follow, if that text was read
-    too.
-    """
+    """A digest of these messages and, if it was read too, of the text that the user told the agent to follow."""
 
 
 class Requests:
-    """Checks every call of a conversation against what the user said before it."""
+    """Checks each call in a conversation against the user's messages before the call."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Requests:
         delegation: Delegating = "ask",
         known: Iterable[Granted] = (),
     ) -> None:
-        """If there is no `model`, every request is undetermined. `known` contains the model's earlier answers."""
+        """Without a `model`, every request is undetermined. `known` contains the model's earlier answers."""
         self._ledger = ledger
         self._model = model
         self._provenance = ledger.provenance(context)
@@ -56,8 +56,8 @@ class Requests:
         self._allowances: dict[int, Allowance] = {}
         """Allowances by number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """Allowances by digest. The digest covers the instructions that the user told the agent to follow, and the
-        user's words before them.
+        """Allowances by digest. The digest covers both the instructions that the user told the agent to follow and the
+        user's words before these instructions.
         """
         self.know(known)
         self._unread: dict[int, Allowance] = {}
@@ -66,7 +66,7 @@ class Requests:
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """The number of user messages, and their text when last requested."""
+        """The number of user messages and their text, as of the last request."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """Objections to calls, by step."""
 
@@ -83,7 +83,7 @@ class Requests:
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """Return what the user's words before a step allow. Only later words of the user can extend it."""
+        """Return what the user's words before a step allow. Only later words from the user can extend it."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
@@ -103,7 +103,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """Return what a text allows, given that the user told the agent to follow it. The model is asked once."""
+        """Return what a text allows if the user told the agent to follow it. The model is asked only once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -114,7 +114,7 @@ class Requests:
         return found
 
     def digest(self, before: int) -> str:
-        """Return the log's id of the allowance before a step."""
+        """Return the id, in the log, of the allowance before a step."""
         count = self._count(before)
         if count not in self._digests:
             found = self.allowance(before)
@@ -124,7 +124,7 @@ class Requests:
         return self._digests[count]
 
     def told(self, before: int) -> list[str]:
-        """Describe the allowance before a step, one line per action."""
+        """Describe the allowance before a step, with one line per action."""
         count = self._count(before)
         if count not in self._told:
             found = self.allowance(before)
@@ -144,11 +144,11 @@ class Requests:
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
     def keeps(self, at: CallRecord) -> bool | NoValue:
-        """Whether the user asked for a call. UNSEEN if only the user can answer this."""
+        """Whether the user asked for a call. UNSEEN if only the user can tell."""
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
-        """Return the objections to a call. Empty if the user asked for it."""
+        """Return the objections to a call. Empty if the user asked for the call."""
         found = self._found.get(at.step)
         if found is None:
             self._unread.clear()

@@ -83,7 +83,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value means the same as the user's words: the same number, time or word. Seconds are ignored."""
+    """Whether a value has the same meaning as the user's words: the same number, time or word. Seconds are ignored."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
