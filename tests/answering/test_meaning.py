@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.answering.request import RequestReader, SaidOfArgument, SaidOfCall, meaning_of, second_question
 from bylaw.engine.request import Doubt
@@ -26,6 +27,13 @@ def test_the_question_shows_the_request_the_call_and_what_was_looked_up():
     assert '[1] read_file(file_path="bill.txt") showed:\nTotal: 20.50' in shown
     assert '- recipient: "AT11"\n- amount: 20.5' in shown
     assert shown.endswith("`recipient`, `amount`?")
+
+
+def test_a_call_that_nobody_asked_for_is_asked_about_as_a_step():
+    asked = second_question(replace(DOUBT, is_preparing=True))
+    assert asked.messages[1].content.endswith("Does the request need this step, with: `recipient`, `amount`?")
+    assert "The user did not ask for this call itself" in asked.messages[0].content
+    assert asked.key != second_question(DOUBT).key
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,18 @@ def test_an_answer_settles_effects_kinds_and_trust(tmp_path: Path):
     assert kinds_of(pack.schema.tools["frobnicate"]) == {"plot": "name", "wish": "text"}
 
 
+def test_writes_that_an_answer_calls_steps_prepare_others(tmp_path: Path):
+    pack = draft(tmp_path, said={**SAID, "steps": ["frobnicate", "show_page", "unknown"]})
+    assert [name for name, each in pack.schema.tools.items() if each.prepares] == ["frobnicate"]
+
+
+def test_only_writes_are_asked_about_as_steps(tmp_path: Path):
+    says = Says(SAID)
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    suite_pack(tmp_path / "tools.json", tmp_path / "pack", [LETTERS], says)
+    assert says.asked[1].messages[1].content == "The tools:\n\n- frobnicate(plot?, wish?): Frobnicates a plot."
+
+
 def test_the_question_names_the_fields_that_results_have(tmp_path: Path):
     says = Says(SAID)
     (tmp_path / "tools.json").write_text(json.dumps(TOOLS))

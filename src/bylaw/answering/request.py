@@ -127,7 +127,9 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 
 def second_question(doubt: Doubt) -> Request:
-    """Return the question to the model about a call."""
+    """Return the question to the model about a call: whether it is what the user means or, if they did not ask for it,
+    whether their request needs it.
+    """
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {
         "request": doubt.request,
@@ -135,7 +137,7 @@ def second_question(doubt: Doubt) -> Request:
         "call": f"{doubt.tool}\n{call}",
         "asked": ", ".join(f"`{name}`" for name in doubt.asked),
     }
-    return render(PROMPTS, "meaning", given, schema=MEANING_SCHEMA, max_tokens=2000)
+    return render(PROMPTS, "step" if doubt.is_preparing else "meaning", given, schema=MEANING_SCHEMA, max_tokens=2000)
 
 
 def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:

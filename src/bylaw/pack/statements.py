@@ -293,6 +293,7 @@ def _read_tool(
             place = source.place(section, name, "parameters", key)
             faults.append(StatementError(f"`{currency}` is not a currency", place=place, hint=_CODE))
     more: dict[str, Any] = {"mask": masked, "mark": record.mark, "put_as": put_as, "show": show}
+    more["prepares"] = record.prepares and effect == "write"
     return Tool(name, effect, described, *told, title=title, **more)
 
 

@@ -68,6 +68,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     trust: Trust | dict[str, Trust] = "content"
     mask: list[Scalar] = []
     mark: bool = False
+    prepares: bool = False
 
 
 class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
@@ -254,6 +255,8 @@ class Tool(Struct, frozen=True):
     """Result fields that are hidden from the agent at any depth. Guards and the log see them."""
     mark: bool = False
     """Whether text by other authors is marked before the agent sees the result."""
+    prepares: bool = False
+    """Whether a write is only a step on the way to other calls, such as signing in, so that requests seldom name it."""
     title: str = ""
     """The name shown to users. The default is the tool's name in words."""
     put_as: tuple[str, ...] = ()

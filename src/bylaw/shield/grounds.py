@@ -348,7 +348,7 @@ class _GuardGrounds:
             answer = binding.postures.on_error
         reasons = [each.because for each in said if each.outcome == "deny"] + [each.because for each in said]
         objections = self._judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
-        because = "; ".join(map(str, objections)) or next(filter(None, reasons), "")
+        because = "; ".join(dict.fromkeys(map(str, objections))) or next(filter(None, reasons), "")
         missing, told = tuple(map(str, lacking)), {"look_ups": wanted, "retries": retries}
         return binding.ground(
             evidence.policy.id, "guard", answer, because, missing=missing, questions=tuple(questions), **told

@@ -1,12 +1,12 @@
 """Drafts a pack for any suite from its tool catalogue: the effect of each tool, and who may have written its results.
 
 Effects come from names and descriptions, as in `bylaw init`, and every result counts as written by a stranger. With a
-model, one question settles effects, kinds of arguments and trust. The draft is a folder of YAML for people to correct.
-If the folder exists, it is used unchanged.
+model, one question settles effects, kinds of arguments and trust, and another which writes only prepare other calls.
+The draft is a folder of YAML for people to correct. If the folder exists, it is used unchanged.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -65,7 +65,14 @@ class SaidCatalogue(Struct, frozen=True):
     tools: tuple[SaidTool, ...] = ()
 
 
+class SaidSteps(Struct, frozen=True):
+    """The writes that a model calls steps on the way to other calls."""
+
+    steps: tuple[str, ...] = ()
+
+
 _SCHEMA = schema_of(SaidCatalogue)
+_STEPS_SCHEMA = schema_of(SaidSteps)
 
 
 def suite_pack(tools: Path, out: Path, runs: Iterable[Trajectory], chat: Chat | None) -> Pack:
@@ -75,7 +82,8 @@ def suite_pack(tools: Path, out: Path, runs: Iterable[Trajectory], chat: Chat | 
             raise UsageError("the folder has other files than a pack", place=str(out), hint="give a new folder")
         cards = read_tools([str(tools)])
         said = _answer(cards, shown_fields(runs), chat) if chat is not None else {}
-        for name, text in drafted(cards, said, name=tools.stem).items():
+        steps = _steps(cards, said, chat) if chat is not None else frozenset[str]()
+        for name, text in drafted(cards, said, steps, name=tools.stem).items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -94,6 +102,22 @@ def question(cards: Mapping[str, Card], fields: Mapping[str, list[str]]) -> Requ
     """Return the question about a catalogue. `fields` holds the names that occur in results, by tool."""
     told = "\n".join(_told(card, fields.get(name, [])) for name, card in cards.items())
     return render(PROMPTS, "catalogue", {"tools": told}, schema=_SCHEMA, max_tokens=8000)
+
+
+def _steps(cards: Mapping[str, Card], said: Mapping[str, SaidTool], chat: Chat) -> frozenset[str]:
+    """Return the writes that only prepare other calls."""
+    (answer,) = chat.ask([steps_question(cards, said)])
+    found = answer.read(SaidSteps)
+    if found is None:
+        raise UsageError(f"the answer about steps cannot be read: {answer.why or 'not in the schema'}")
+    return frozenset(found.steps)
+
+
+def steps_question(cards: Mapping[str, Card], said: Mapping[str, SaidTool]) -> Request:
+    """Return the question which writes of a catalogue only prepare other calls."""
+    writes = [card for name, card in cards.items() if _effect(card, said.get(name)) == "write"]
+    told = "\n".join(_told(card, []) for card in writes)
+    return render(PROMPTS, "steps", {"tools": told}, schema=_STEPS_SCHEMA, max_tokens=1000)
 
 
 def _told(card: Card, fields: list[str]) -> str:
@@ -129,8 +153,11 @@ def _names(data: Any) -> Iterable[str]:
             yield from _names(part)
 
 
-def drafted(cards: Mapping[str, Card], said: Mapping[str, SaidTool], *, name: str) -> dict[str, str]:
-    tools = {card.name: _tool(card, said.get(card.name)) for card in cards.values()}
+def drafted(
+    cards: Mapping[str, Card], said: Mapping[str, SaidTool], steps: Collection[str] = (), *, name: str
+) -> dict[str, str]:
+    """Return the files of a pack by path. `steps` are writes that only prepare other calls."""
+    tools = {card.name: _tool(card, said.get(card.name), is_step=card.name in steps) for card in cards.values()}
     deeds = [tool for tool, body in tools.items() if body["effect"] == "write" or _goes_out(body["parameters"])]
     policy: dict[str, Any] = {"id": REQUEST, "kind": "guard", "tools": deeds, "spans": [_POLICY], "severity": "high"}
     policy["definition"] = "Only what the user's request asks for is done, with values that it names or points to."
@@ -178,8 +205,12 @@ def _evidence(card: Card) -> list[Any]:
     return [*by_name(card.name), *by_definition({"description": card.description})]
 
 
-def _tool(card: Card, said: SaidTool | None) -> dict[str, Any]:
-    effect: Effect = said.effect if said is not None else card.effect or weigh(_evidence(card))[0]
+def _effect(card: Card, said: SaidTool | None) -> Effect:
+    return said.effect if said is not None else card.effect or weigh(_evidence(card))[0]
+
+
+def _tool(card: Card, said: SaidTool | None, *, is_step: bool) -> dict[str, Any]:
+    effect = _effect(card, said)
     kinds: dict[str, ParameterKind] = {each.name: each.kind for each in said.arguments} if said is not None else {}
     body: dict[str, Any] = {"effect": effect, "description": " ".join(card.description.split())}
     body["parameters"] = {
@@ -189,6 +220,8 @@ def _tool(card: Card, said: SaidTool | None) -> dict[str, Any]:
     if said is not None and effect == "read" and said.strangers != "all":
         content: dict[str, Any] = dict.fromkeys(said.fields, "content") if said.strangers == "some" else {}
         body["trust"] = {"*": "record", **content} if content else "record" if said.strangers == "none" else "content"
+    if effect == "write" and is_step:
+        body["prepares"] = True
     return body
 
 

@@ -107,10 +107,10 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     """Why the request could not be read. In this case, the user must be asked about each action."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool, because the tool only reads, the user asked for it, or the request
-        leaves this open.
+        """Whether the request may need a tool, because the tool only reads or prepares, the user asked for it, or the
+        request leaves this open.
         """
-        return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
+        return not is_deed(tool) or tool.prepares or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
     def digest(self) -> str:

@@ -47,7 +47,9 @@ class Held(NamedTuple):
     is_handed_over: bool = False
     """Whether the action is requested by instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether the call opens a page that the user did not request but that is linked from a place the user named."""
+    """Whether the user did not request the call, but it may be a step towards what they requested: it opens a page that
+    is linked from a place the user named, or its tool prepares other calls.
+    """
 
     def places(self) -> set[int]:
         """Return the steps of the results from which values may be taken: the sources that the user named and the pages
@@ -58,7 +60,8 @@ class Held(NamedTuple):
         return {
             step
             for step, call, _ in self.view.results()
-            if any(naming.may_show(source, step, call) for source in sources) or (sources and self._is_opened(call))
+            if any(naming.may_show(source, step, call) for source in sources)
+            or ((sources or self.is_on_the_way) and self._is_opened(call))
         }
 
     def shown(self) -> set[int]:
@@ -73,7 +76,7 @@ class Held(NamedTuple):
 
     def _is_opened(self, call: Call) -> bool:
         tool = self.view.tools.get(call.tool)
-        links = [name for name, kind in kinds_of(tool).items() if kind == "link"] if tool and fetches(tool) else []
+        links = _links(tool) if tool is not None and (fetches(tool) or tool.prepares) else []
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
@@ -147,12 +150,53 @@ class Keeping:
         if deed is not None and not Check(view, tool, deed, approved=approved).objections(call.arguments):
             objections = [Objection("not_asked", deed.slots[0].name)]
             yield Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
+        if tool.prepares and not allowance.deeds_of(call.tool):
+            # Only a model can confirm a call that the user did not ask for, so each argument is in question.
+            objections = [Objection("not_asked", name) for name in call.arguments]
+            deed = _preparing(tool, allowance)
+            held = Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
+            if objections and _is_known(held, tool):
+                yield held
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    if not fetches(tool):
-        return None
+    """Return the action of opening a page that is linked from a named place."""
+    deed = _preparing(tool, allowance)
+    return deed if fetches(tool) and deed.slots else None
+
+
+def _preparing(tool: Tool, allowance: Allowance) -> Deed:
+    """Return the action of a call towards what the request asks for. A link must come from a place that the user
+    named.
+    """
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]
-    links = [name for name, kind in kinds_of(tool).items() if kind == "link"]
     asked = tuple(span for deed in allowance.deeds for span in deed.asked)
-    return Deed(tool.name, asked, (Slot(links[0], "found", (), tuple(named)),)) if named else None
+    return Deed(tool.name, asked, tuple(Slot(link, "found", (), tuple(named)) for link in _links(tool)[:1] if named))
+
+
+def _is_known(held: Held, tool: Tool) -> bool:
+    """Whether no value of a call comes from a text that the user did not point to.
+
+    A link must be the user's or come from a place that they named. Other values may also be in records, or on that
+    page. A value without any source was made up by the agent, and a model judges it.
+    """
+    view, links = held.view, _links(tool)
+    places = held.places() if links else set[int]()
+    for name, given in held.call.arguments.items():
+        if name in links:
+            is_linked = bool(held.deed.slots) and not Check(view, tool, held.deed, approved=held.approved).objections(
+                {name: given}
+            )
+            if not is_linked and not view.is_said(str(given)):
+                return False
+            continue
+        for value in parts_of(given, tool) if not isinstance(given, bool) else ():
+            sights = [*view.sights(plain_link(value), confirmed=True)]
+            is_ours = any(sight.source == "record" or sight.step in places for sight in sights)
+            if sights and not is_ours and not view.is_said(value):
+                return False
+    return True
+
+
+def _links(tool: Tool) -> list[str]:
+    return [name for name, kind in kinds_of(tool).items() if kind == "link"]

@@ -35,6 +35,8 @@ class Doubt(Struct, frozen=True):
     shown: tuple[Shown, ...]
     unsettled: tuple[str, ...] = ()
     """The arguments that code objects to unless the model confirms them."""
+    is_preparing: bool = False
+    """Whether the user did not ask for the call, so that the question is whether the request needs it."""
 
 
 class RequestModel(Protocol):
@@ -62,7 +64,8 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
     shown = tuple(_shown(held.shown(), held.view))
     meant: Mapping[str, bool] | None = None
     if model is not None and sum(len(each.text) for each in shown) <= _MOST:
-        meant = model.look(Doubt(held.view.request, held.call.tool, arguments, asked, shown, unsettled))
+        is_preparing = held.is_on_the_way and held.view.tools[held.call.tool].prepares
+        meant = model.look(Doubt(held.view.request, held.call.tool, arguments, asked, shown, unsettled, is_preparing))
     if meant is None:
         return held.objections or [Objection("not_looked_at")]
     return [

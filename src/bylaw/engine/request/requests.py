@@ -178,6 +178,8 @@ class Requests:
             return [Objection("unheard")]
         if against := settle(nearest, self._model):
             return against + handed_over
+        if nearest.is_on_the_way:
+            return []
         is_used_up = self._spending.is_used_up(at, lambda call: [each for each in held(call) if each.may_be_meant()])
         return [Objection("done")] if is_used_up else []
 
