@@ -170,8 +170,8 @@ PAGE = """# AgentDyn, shopping: Bylaw beside other defences
 
     uv run --group dev python lab/benchmarks/agentdyn.py ../shared/data/agentdyn --page FILE
 
-The pack is drafted from the suite's catalogue of 39 tools and one answer about it. Fresh readers answered each
-question once, blind to labels: one about the catalogue, one about each request ({tokens} tokens), and one about each
+The pack is drafted from the suite's catalogue of 39 tools and two answers about it. Fresh readers answered each
+question once, blind to labels: two about the catalogue, one about each request ({tokens} tokens), and one about each
 call that a rate depends on. In {attacks} attacks and {good} good runs an answer is missing, and the shield asks the
 user instead. The suite served to develop the code, so these figures are not held out.
 
