@@ -42,6 +42,10 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited("tools.yaml", "  ship:\n    effect: write", "  ship:\n    effect: delete"),
         "BY406 tools.yaml:9: effect of `ship` must be read, write or none",
     ),
+    "a read that prepares other calls": (
+        edited("tools.yaml", "  ship:\n    effect: write", "  ship:\n    effect: read\n    prepares: true"),
+        "BY406 tools.yaml:10: `prepares` is for writes, but the effect of `ship` is read",
+    ),
     "tools as a list": ({"tools.yaml": "tools: [ship]\n"}, "BY408 tools.yaml:1: `tools` must be a mapping, not a list"),
     "a tool that is a word": (
         {"tools.yaml": "tools:\n  ship: write\n"},

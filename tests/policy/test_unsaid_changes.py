@@ -73,6 +73,13 @@ def test_check_tells_what_a_write_is_taken_to_change(
     assert told in said
 
 
+def test_check_lists_the_writes_that_a_model_may_allow_without_a_request(capsys: pytest.CaptureFixture[str]) -> None:
+    report = check(bank("source", ", prepares: true"))
+    assert report.record()["preparing"] == ["transfer"]
+    print_checked(report, open_console(), whole=True)
+    assert "a model may allow these without a request: transfer" in capsys.readouterr().out
+
+
 SHOP = {
     "pack.yaml": "{format: 1, name: shop, document: policy.md}",
     "policy.md": "A refund is never more than is left.\n",

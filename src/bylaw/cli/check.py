@@ -193,6 +193,10 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
     if report.shown:
         entries = [f"{tool}: {'; '.join(lines)}" for tool, lines in report.shown]
         yield Section(f"{_counted(len(entries), 'write', '')} confirmed with facts from look-ups", entries, "dim", "")
+    if report.preparing:
+        title = _counted(len(report.preparing), "write", "only prepares other calls", "only prepare other calls")
+        then = f"a model may allow these without a request: {', '.join(report.preparing)}"
+        yield Section(title, [then], "dim", "")
     if report.unread:
         title = f"spoken consent stays undecided: {', '.join(f'`{name}`' for name in report.unread)}"
         then = "add `put_as` to the tools in tools.yaml, let a model decide (`model: may settle`), or use cards"

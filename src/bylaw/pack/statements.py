@@ -262,6 +262,15 @@ def _read_tool(
         place = source.place(section, name, "effect")
         faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
         effect = "write"
+    if record.prepares and effect != "write":
+        hint = "drop `prepares`: a call that changes nothing needs no request"
+        faults.append(
+            StatementError(
+                f"`prepares` is for writes, but the effect of `{name}` is {effect}",
+                place=source.place(section, name, "prepares"),
+                hint=hint,
+            )
+        )
     parameters, required = read_parameters(record.parameters)
     refused, surely_refused = str(record.refused), str(record.surely_refused)
     _check_patterns(source, record, faults, section, name)
@@ -293,8 +302,7 @@ def _read_tool(
             place = source.place(section, name, "parameters", key)
             faults.append(StatementError(f"`{currency}` is not a currency", place=place, hint=_CODE))
     more: dict[str, Any] = {"mask": masked, "mark": record.mark, "put_as": put_as, "show": show}
-    more["prepares"] = record.prepares and effect == "write"
-    return Tool(name, effect, described, *told, title=title, **more)
+    return Tool(name, effect, described, *told, title=title, prepares=record.prepares, **more)
 
 
 def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: list[BylawError], *place: str) -> None:

@@ -271,6 +271,8 @@ class CheckReport(Struct, frozen=True):
     """Writes whose cards and sentences show additional facts, with the sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
     """Rules whose weight is too low to deny a call by itself, each with its weight."""
+    preparing: tuple[str, ...] = ()
+    """Writes that a model may allow although the user did not ask for them (`prepares`)."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -328,6 +330,7 @@ class CheckReport(Struct, frozen=True):
             "shown": {tool: list(lines) for tool, lines in self.shown},
             "undecided": [case.place for case in self.undecided],
             "disarmed": dict(self.disarmed),
+            "preparing": list(self.preparing),
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
 
@@ -398,4 +401,5 @@ def check(pack: Pack) -> CheckReport:
         tuple(_unmatched(pack, words)),
         tuple((name, tuple(shown_lines(pack, name))) for name in pack.schema.card_facts),
         tuple((rule.name, rule.weight) for rule in pack.book.disarmed),
+        tuple(tool.name for tool in pack.schema.tools.values() if tool.prepares),
     )
