@@ -57,7 +57,9 @@ def test_a_tool_of_a_server_settles_a_predicate(started: tuple[McpServer, Path])
     assert stranger.policies == ("stranger",)
 
 
-@pytest.mark.parametrize(("tool", "why"), [("fails", "fails failed: ToolError"), ("lies", "does not say")])
+@pytest.mark.parametrize(
+    ("tool", "why"), [("fails", "fails failed: ToolError"), ("lies", "quotes text that is not in step 0")]
+)
 def test_a_tool_that_fails_or_quotes_what_nobody_said_settles_nothing(
     started: tuple[McpServer, Path], tool: str, why: str
 ) -> None:
