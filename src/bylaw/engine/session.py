@@ -1,8 +1,8 @@
-"""One conversation under one pack, event by event. Audit and shield share this engine.
+"""One conversation under one pack, processed event by event. Audit and shield share this engine.
 
-`judge(call)` returns the final judgement of the guards and rules, based on what was seen before the call. `settle()`
-compares all judged calls with the truth, as the strict criterion requires. `findings()` lists the rules broken so far
-by any act.
+`judge(call)` returns the final judgement by guards and rules, based on what was seen before the call. `settle()`
+compares all judged calls with the ground truth, as the strict criterion requires. `findings()` lists the rules that any
+act has broken so far.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 Mode = Literal["snapshot", "hindsight", "none"]
 OBSERVING = 20
-"""The cost of processing one event, in steps."""
+"""The cost of processing one event, in evaluation steps."""
 JUDGING = 300
-"""The cost of judging one call without its guards, in steps."""
+"""The cost of judging one call without its guards, in evaluation steps."""
 BESIDE = 60
-"""The cost of each other call in the turn when a call is decided, in steps."""
+"""The additional cost, in evaluation steps, of deciding a call for each other call in the turn."""
 
 
 class Ahead(Struct, frozen=True):
@@ -56,9 +56,9 @@ class Session:
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
-    """The state of the rules if the most recently judged call is made."""
+    """The state of the rules assuming that the most recently judged call is made."""
     _disbelieved: Call | None = None
-    """The most recently judged call, if its result claims a refusal that did not occur."""
+    """The most recently judged call, if its result claims a refusal that did not take place."""
     requests: Requests | None = None
     """What the user's words allow, if the pack uses requests."""
     acting: "Acting | None" = None
@@ -77,13 +77,13 @@ class Session:
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`answer` settles the predicates that code cannot settle, at every act where a rule depends on such a
-        predicate; `known` contains its earlier answers. `read_request` determines what the user's words allow;
-        `granted` contains its earlier answers. Without `read_request`, requests are undetermined.
+        """`answer` settles the predicates that code cannot settle, at every act where a rule depends on one of them,
+        and `known` contains its earlier answers. `read_request` determines what the user's words allow, and `granted`
+        contains its earlier answers. Without `read_request`, requests are undetermined.
 
-        `delegation` overrides the pack's setting for actions that a text requests. A live session asks only the
-        questions that its decision depends on, the most decisive question first. It asks about consent only if the pack
-        lets a model settle consent.
+        `delegation` overrides the pack's setting for actions that are requested by a text. A live session asks only the
+        questions on which its decision depends, starting with the most decisive one. It asks about consent only if the
+        pack lets a model settle consent.
         """
         self.pack = pack
         self._start, self._mode = world, mode
@@ -104,7 +104,7 @@ class Session:
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
-        """Internal errors, each recorded at the call that the error made inconclusive."""
+        """Internal errors, each recorded at the call that became inconclusive because of the error."""
         self._said: list[ActFindings] = []
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
@@ -123,11 +123,12 @@ class Session:
     def observe(self, event: Event) -> None:
         """Process the next event.
 
-        Single events come from a live agent. Results and user messages are parsed now, while no call is waiting for a
-        decision.
+        Events that arrive one by one come from a live agent. Results and user messages are parsed at once, while no
+        call is waiting for a decision.
         """
         self.observe_all((event,))
-        # If parsing fails here, the error is raised again, and reported, when a guard or rule needs the result.
+        # If parsing fails here, the error is ignored. It is raised again and reported when a guard or rule needs the
+        # result.
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
@@ -160,7 +161,7 @@ class Session:
                 self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
-        """Process a whole conversation. Judge the agent's calls at these steps as they are reached."""
+        """Process a whole conversation. The agent's calls at these steps are judged as they are reached."""
         observed = 0
         for step in steps:
             call = events[step]
@@ -171,7 +172,7 @@ class Session:
         self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
-        """Apply the context that the host vouches for, starting with the next call."""
+        """Apply the context vouched for by the host, starting with the next call."""
         self._context.update(context)
         self.ledger.vouch(self._context)
 
@@ -191,7 +192,7 @@ class Session:
             self._conduct = HandedConduct.after(self._conduct, self.values.ask, self.values.tell)
 
     def heard(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events of this conversation as the current principal sees them."""
+        """Return the events in this conversation as the current principal sees them."""
         if not self._former:
             return events
         end = self._former[-1].end
@@ -202,7 +203,7 @@ class Session:
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
     def take(self, events: Sequence[Event]) -> None:
-        """Process the next events, without context changes or handovers."""
+        """Process the next events, which must not contain context changes or handovers."""
         if self.acting is None:
             self._take(events)
             return
@@ -239,7 +240,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Process events that were judged in another session, without asking questions about them."""
+        """Process events that were already judged in another session, without asking questions about them."""
         self.values.waits = True
         try:
             self.observe_all(events)
@@ -248,11 +249,11 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """Answers to predicates that code could not settle, in the order of the questions."""
+        """Answers about predicates that code could not settle, in the order in which the questions were asked."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
-        """Refuse a planned call: it counts as attempted but never runs."""
+        """Refuse a planned call. It is recorded as an attempt but never runs."""
         refused = replace(call, refused=True, card=card, looked_up=shown)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
@@ -260,9 +261,9 @@ class Session:
         return refused
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far, in the order of the acts, each rule at most once per turn.
+        """The rules broken so far, ordered by act, with each rule at most once per turn.
 
-        If the conversation has `ended`, also return rules that are still waiting for something.
+        If the conversation has `ended`, also return the rules that are still waiting for an event.
         """
         said = self._said
         if ended and self._conduct is not None:
@@ -275,11 +276,13 @@ class Session:
 
     @property
     def open_rules(self) -> frozenset[str]:
-        """The rules that have been undecided at some act so far."""
+        """The rules that have been undecided at any act so far."""
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
-        """Process the rest of a conversation and return its acts with the values of all predicates that rules use."""
+        """Process the rest of a conversation and return its acts, with the values of all predicates that the rules
+        use.
+        """
         conduct = self._conduct
         if conduct is None:
             return []
@@ -297,7 +300,7 @@ class Session:
             return self._judge_acts(acted)
         judgement = self._judge(self.ledger.record(call, self._step))
         if call.refused_by_result and judgement.is_permitted:
-            # If every policy permits a call, no shield refused the call, whatever its result claims.
+            # If every policy permits a call, no shield can have refused it, whatever its result claims.
             judgement.made.call = replace(call, refused=False, refused_by_result=False)
             self._disbelieved = call
         self._keep((judgement,))
@@ -370,7 +373,7 @@ class Session:
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
-        # Model answers are stored by step, and all of these actions share one step.
+        # Model answers are stored by step, but all of these actions share one step.
         self.values.waits = waits or len(actions) > 1
         try:
             for place, made in enumerate(actions):
@@ -410,8 +413,8 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Record a call and its actions in a ledger. If `said` is given, the rules also process the call and its
-        actions and append their findings to `said`.
+        """Record a call and its actions in a ledger. If `said` is given, the rules also process them and append
+        their findings to `said`.
         """
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
@@ -436,16 +439,16 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """Return the event that a card shows. A generic-tool call that performs only one action is replaced by that
-        action.
+        """Return the event as a card shows it: if a generic-tool call writes through exactly one action, that action
+        replaces the call.
         """
         return event if self.acting is None else self.acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
         """The rules' combined assessment of a planned call, or None if no rule applies.
 
-        `answers` are values or probabilities of predicates that the conversation does not determine. The result is
-        computed on demand and not stored.
+        `answers` holds values or probabilities for predicates that the conversation does not determine. The result is
+        computed on demand and is not stored.
         """
         if self._conduct is None:
             return None
@@ -466,9 +469,9 @@ class Session:
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """Return the turn-shape rules that the most recently judged call breaks if the turn also contains `others`.
+        """Return the turn-shape rules that the most recently judged call breaks if `others` are part of the same turn.
 
-        Only live decisions use this method. Recorded calls are judged using the turn up to the call.
+        This method is only for live decisions. Recorded calls are judged using the turn up to the call.
         """
         if self._conduct is None or not others:
             return ()
@@ -512,7 +515,9 @@ class Session:
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Ask about the predicate that would change the answer most, then the next, until the rules are decided."""
+        """Ask about the predicate that would change the result most, then about the next, until the rules are
+        decided.
+        """
         conduct, predicates = self._conduct, self.pack.book.predicates
         act = conduct.act_of(made.step, made.call) if conduct is not None else None
         while open and conduct is not None and act is not None:
@@ -547,11 +552,13 @@ class Session:
 
     @property
     def judged_world(self) -> World | None:
-        """The world as last read for settling. Writes after the most recently judged call are not applied yet."""
+        """The world as last read for settling. Writes after the most recently judged call have not been applied yet."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
-        """Return the verdicts on all calls judged so far, in order. Settling applies each write to the world."""
+        """Return the verdicts on all calls judged so far, in order. Each write is applied to the world in the
+        process.
+        """
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:

@@ -1,4 +1,4 @@
-"""Settles judged calls against the truth: applies both criteria and determines what the agent had not seen."""
+"""Settles judged calls against the ground truth: applies both criteria and determines what the agent had not seen."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ from bylaw.trace.event import Approved
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""Whether a fact was seen at a call, missing, or looked up with a result that could not be read."""
+"""Whether, at a call, a fact had been seen, was missing, or had been looked up with a result that could not be read."""
 
 
 class MissingFact(Struct, frozen=True):
-    """A system fact that the call needed and the agent had not seen."""
+    """A system fact that was needed for the call but that the agent had not seen."""
 
     fact: Fact
     lookup: tuple[str, dict[str, Any]] | None
@@ -42,9 +42,9 @@ class MissingFact(Struct, frozen=True):
     decisive: bool = False
     """Whether the fact is also missing under the determined criterion."""
     claim: str = ""
-    """Quote from the user's message in which the user claims a value for the fact."""
+    """Quote from a message in which the user claims a value for the fact."""
     stale_by: int | None = None
-    """Step of the write that changed the fact after the agent saw it. None if the fact only expired."""
+    """Step of the write that changed the fact after the agent had seen it. None if the fact only expired."""
 
 
 class KnownFact(Struct, frozen=True):
@@ -54,7 +54,7 @@ class KnownFact(Struct, frozen=True):
 
 
 class NeededFacts:
-    """The facts of one call, cached because several guards share them."""
+    """The facts for one call, cached because several guards share them."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._entities = ledger.schema.entities
@@ -63,7 +63,9 @@ class NeededFacts:
         self._seen = judgement.seen
         self._truth = truth
         self._so: dict[Fact, bool | None] = {}
-        """Whether a fact's true value is the one that the agent saw. None if either value is unknown."""
+        """Whether the agent saw a fact's true value. None if the true value or the value that the agent saw is
+        unknown.
+        """
         self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
@@ -78,8 +80,8 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the truth adds nothing: it either confirms or does not know each value that the guards read and the
-        agent saw.
+        """Whether the ground truth adds nothing: it does not contradict any value that the guards read and the agent
+        saw.
         """
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
@@ -124,7 +126,7 @@ class NeededFacts:
         return next((way.tool for way in ways if way.tool in answered), "")
 
     def is_seen(self, fact: Fact) -> bool:
-        """Whether the agent had seen a fact. Values of the wrong type count as seen."""
+        """Whether the agent had seen a fact. Values of the wrong type are treated as seen."""
         if fact.key is None:
             return False
         entity, field = self._named(fact)
@@ -149,7 +151,7 @@ class NeededFacts:
         return tuple(found)
 
     def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
-        """Return why a fact was missing and how the agent could have seen it. For a wrong call, the answer includes the
+        """Return why a fact was missing and how the agent could have seen it. For a wrong call, also return the
         user's false claim.
         """
         known = (fact, decisive, is_wrong)
@@ -178,8 +180,8 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """Return the look-up to make: the entity's own look-up, unless it has failed to show the field and another
-        look-up may show it.
+        """Return the look-up to make. This is the entity's own look-up, unless it has already failed to show the
+        field and another look-up may show it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
@@ -217,11 +219,11 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 Part = Callable[[int], tuple[Ledger, Mapping[str, Any]]]
-"""Returns the ledger and context for the part of the conversation that contains a step."""
+"""Returns the ledger and the context for the part of the conversation that contains a given step."""
 
 
 class PolicyVerdict(Struct, frozen=True):
-    """The verdict of one policy on a call."""
+    """The verdict from one policy on a call."""
 
     policy: Policy
     strict: Verdict
@@ -234,9 +236,9 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """Whether a fact denied the call or could have. False if the call alone determined the verdict."""
+    """Whether a fact denied the call or could have done so. False if the verdict was determined by the call alone."""
     is_plain: bool = False
-    """Whether the call is permitted on the facts seen and there is nothing else to report."""
+    """Whether the facts that were seen permit the call and there is nothing else to report."""
 
     @property
     def because(self) -> str:
@@ -245,26 +247,26 @@ class PolicyVerdict(Struct, frozen=True):
 
 
 class CallVerdict(Struct, frozen=True):
-    """The verdicts of all policies on a call, and the most severe one."""
+    """The verdicts from all policies on a call, and the most severe of them."""
 
     made: CallRecord
     strict: Verdict
     determined: Verdict
-    """The guards' verdict under the determined criterion. Computed in the same way as `strict` and `policies`."""
+    """The guards' verdict under the determined criterion, computed in the same way as `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that the call may have broken, depending on unknown values."""
+    """The rules that the call may have broken, depending on values that are unknown."""
     origins: tuple[ArgumentOrigin, ...] = ()
-    """The origins of the arguments, if the pack uses origins and something objects to the call."""
+    """The origins of the arguments. Set if the pack uses origins and a policy or rule objects to the call."""
 
 
 class Settling:
-    """Settles the calls of one conversation against a world that changes with its writes."""
+    """Settles the calls in one conversation against a world to which their writes are applied."""
 
     world: World | None = None
-    """The world as last read. Writes after the most recently judged call are not applied yet."""
+    """The world as last read. Writes after the most recently judged call have not been applied yet."""
 
     def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
         self._pack = pack
@@ -286,7 +288,7 @@ class Settling:
     def settle(
         self, judgements: Sequence[Judgement], part: Part, note: Callable[[Exception, CallRecord], Fault]
     ) -> list[CallVerdict]:
-        """Return the verdicts on these calls, in order. `note` is called to record internal errors."""
+        """Return the verdicts on these calls, in order. Internal errors are recorded by calling `note`."""
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
@@ -351,7 +353,7 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
 
 
 def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:
-    """Return the verdict of a policy after a person has settled what the policy left undecided. A denial remains a
+    """Return a policy's verdict after a person has settled what the policy left undecided. A denial remains a
     denial.
     """
     if said.policy.id not in approved.policies or "deny" in (said.evidence, said.world):
@@ -373,7 +375,7 @@ class _Completed(Struct, frozen=True):
     because: str
     missing: tuple[Fact, ...]
     unread: tuple[Fact, ...]
-    """Facts that the agent looked up but whose results cannot be read."""
+    """Facts that the agent looked up but whose results could not be read."""
     reads: tuple[Fact, ...]
     asked: tuple[Fact, ...]
 
@@ -387,7 +389,7 @@ class _Completed(Struct, frozen=True):
 
 
 class _CallCase:
-    """One call with all its policies. A fact that several policies need is looked up once."""
+    """One call with all its policies. A fact needed by several policies is looked up only once."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._made = judgement.made
@@ -395,10 +397,10 @@ class _CallCase:
         self._truth = truth
         self._needed = NeededFacts(ledger, judgement, truth)
         self._inquiry: Inquiry | None = None
-        """Guards that are evaluated on the world share the answers of this inquiry."""
+        """Guards that are evaluated on the world share this inquiry's answers."""
 
     def close(self) -> None:
-        """Break the reference cycle after all policies are settled, so that it can be freed."""
+        """Break the reference cycle once all policies are settled, so that memory can be freed."""
         if self._inquiry is not None:
             self._inquiry.close()
             self._inquiry = None
@@ -442,7 +444,7 @@ class _CallCase:
         )
 
     def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
-        """Return the reason. If it contains no words, return the facts that were looked up but cannot be read."""
+        """Return the reason or, if it has no words, the facts that were looked up but could not be read."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
@@ -468,8 +470,8 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the evaluation on the world meets an unknown fact, the strict criterion uses the path over the facts
-            # seen.
+            # If the evaluation on the world reaches an unknown fact, the strict criterion uses the path for the facts
+            # that were seen.
             self._completed(
                 completion,
                 world.outcome,
@@ -493,8 +495,8 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same path over the world, so that it need not run again. This is true if the
-        world confirms each value read or does not know it.
+        """Whether the guard would take the same path when evaluated on the world, so that it need not run again.
+        This is the case if the world does not contradict any of the values read.
         """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
@@ -508,7 +510,7 @@ class _CallCase:
         return self._inquiry.ask(guard, assume)
 
     def _is_whole(self, world: Completion) -> bool:
-        """Whether the world knew every fact on the path. If it did not know one, that fact was the last one read."""
+        """Whether the world knew every fact on the path. An unknown fact would be the last one read."""
         return not world.reads or self._inquiry is None or self._inquiry.knows(world.reads[-1])
 
 

@@ -1,5 +1,5 @@
-"""Removes untrusted claims from reported messages: statements that only a host may make, and results that do not prove
-enough.
+"""Removes untrusted claims from reported messages: statements that only a host may make, and results that are not
+sufficient proof.
 """
 
 from collections.abc import Collection
@@ -13,8 +13,8 @@ from bylaw.trace.transcript import Transcript
 
 
 def disown(events: list[Event], start: int) -> None:
-    """Remove claims from messages that only a host or a shield can make: the signed-in user, cards and their answers,
-    and refusals before a call ran.
+    """Remove claims that only a host or a shield can make: the signed-in user, cards and their answers, and refusals
+    before a call ran.
     """
     for step in range(start, len(events)):
         event = events[step]
@@ -42,8 +42,8 @@ def disown_during(events: list[Event], start: int, running: Collection[int]) -> 
 
 
 def withhold_refusals(events: list[Event], start: int) -> None:
-    """Replace a shield refusal that is reported as the result of an allowed call. The call may have run, so its result
-    is unknown.
+    """Replace a shield refusal that is reported as the result of an allowed call. The call may have run, so its real
+    result is unknown.
     """
     for step in range(start, len(events)):
         event = events[step]
@@ -53,8 +53,8 @@ def withhold_refusals(events: list[Event], start: int) -> None:
 
 
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
-    """Mark look-ups in a changed history that repeat an earlier result, because they may be the earlier look-up itself.
-    With `tools`, mark only look-ups made with those tools.
+    """Mark each look-up in a changed history that has the same result as an earlier look-up, because it may be that
+    look-up itself. With `tools`, mark only look-ups made with those tools.
     """
     if tools is not None and not tools:
         return
@@ -69,8 +69,8 @@ def withhold_old(events: list[Event], start: int, tools: Collection[str] | None 
 
 
 def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
-    """Return the tool and content of a result, or None for other events. The arguments are left out because a
-    repetition may have different ones.
+    """Return the tool and content of a result, or None for other events. The arguments are left out because they may
+    differ in a repetition.
     """
     event = events[step]
     call = events[event.call] if isinstance(event, Result) and event.call is not None else None
@@ -80,8 +80,8 @@ def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
 
 
 def doubt(script: Transcript, start: int, schema: Schema) -> None:
-    """Mark errors of writes from a step on as inconclusive. A tool may have failed after writing, unless the pack or
-    the host states that nothing was changed.
+    """Mark errors from writes as inconclusive, starting at a step. A tool may have failed after writing, unless the
+    pack or the host states that nothing was changed.
     """
     if script.returned.isdisjoint(schema.writing):
         return

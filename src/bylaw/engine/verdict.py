@@ -1,4 +1,4 @@
-"""Combines what was seen and what is true into a verdict, using a table. Contains only pure functions."""
+"""Combines what was seen with the ground truth into a verdict, using a table. All functions are pure."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -10,7 +10,9 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""For the evidence, this is the guard's result on the facts seen. For the world, `undetermined` means unknown."""
+"""On the evidence side, this is the guard's result on the facts seen. On the world side, `undetermined` means that
+the result is unknown.
+"""
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
 
@@ -30,8 +32,8 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """One completion of the facts that only the user knows: the guard's results on the evidence and on the world, and
-    whether a system fact is missing.
+    """One combination of values for the facts that only the user knows: the guard's results on the evidence and on
+    the world, and whether a system fact is missing.
     """
 
     evidence: Half
@@ -40,19 +42,19 @@ class Cell(Struct, frozen=True):
 
 
 class CriterionVerdict(Struct, frozen=True):
-    """The verdict under one criterion, and the completions behind it."""
+    """The verdict under one criterion, with the combinations behind it."""
 
     verdict: Verdict
     speaks_of: tuple[int, ...]
-    """Positions of the completions whose missing facts count."""
+    """Positions of the combinations whose missing facts are reported."""
     depends_on_user: bool = False
 
 
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
-    """Return the verdict over all completions of the facts that only the user knows.
+    """Return the verdict over all combinations of values for the facts that only the user knows.
 
-    Only the host knows some facts, such as the time or the signed-in user. If the verdict depends on such a fact, the
-    call does not count as lucky.
+    Some facts, such as the time or the signed-in user, are known only to the host. If the verdict depends on such a
+    fact, the call is not treated as lucky.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
@@ -61,7 +63,7 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionV
 
 @cache
 def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
-    """Nearly every call has one completion, and few results are possible for it, so they are cached."""
+    """Nearly every call has a single combination with few possible results, so the results are cached."""
     return _rule([Cell(evidence, world, missing)])
 
 
@@ -85,7 +87,7 @@ def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVer
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the most severe of several policies' verdicts on a call."""
+    """Return the most severe verdict that several policies reach on a call."""
     found = set(verdicts)
     for verdict in WORST_FIRST:
         if verdict in found:
@@ -95,7 +97,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict(cell: Cell) -> Verdict:
     if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
-        # No look-up would have helped. The outcome depends on a limit or on something that only the user knows.
+        # No look-up would have helped. The outcome depends on a limit or on a fact that only the user knows.
         return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
 
@@ -103,28 +105,28 @@ def _verdict(cell: Cell) -> Verdict:
 ReasonKind = Literal[
     "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
-"""The kinds of reason, in this order: none; the guard denies; the guard denied what was seen but the world permits;
-facts not looked up; look-up results unreadable; the user must answer; the guard failed; the call could not be judged; a
-reviewer approved the call; a reviewer settled it later.
+"""The kinds of reason, in this order: there is none; the guard denies; the guard denied on the facts seen, but the
+world permits; facts were not looked up; look-up results were unreadable; the user must answer; the guard failed; the
+call could not be judged; a reviewer approved the call; a reviewer settled it later.
 """
 
 
 class Reason(Struct, frozen=True):
     kind: ReasonKind = "none"
     words: str = ""
-    """The guard's own words, or an error."""
+    """The guard's own words, or an error message."""
     not_captured: tuple[Fact, ...] = ()
-    """Facts that were looked up, but the results were not recorded."""
+    """Facts that were looked up but whose results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
-    """Facts that were looked up, but the results could not be read."""
+    """Facts that were looked up but whose results could not be read."""
     not_shown: tuple[tuple[Fact, str], ...] = ()
-    """Facts that the look-up's result does not contain, with the tool that was called."""
+    """Facts missing from the look-up's result, each with the tool that was called."""
     not_told: tuple[Fact, ...] = ()
     """Facts that a look-up returned as `null`."""
     contradicted: tuple[Fact, ...] = ()
     """Facts for which look-up results contradict each other."""
     spelt_otherwise: tuple[Fact, ...] = ()
-    """Facts about entities that were looked up under another spelling, which may mean another entity."""
+    """Facts about entities that were looked up under another spelling, which may refer to a different entity."""
 
     def record(self) -> dict[str, Any]:
         """The reason as stored in `calls.jsonl`."""

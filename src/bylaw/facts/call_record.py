@@ -1,8 +1,9 @@
-"""The calls of a conversation as the ledger records them, each with the fields that it may have changed.
+"""The calls in a conversation as recorded by the ledger, each with the fields that it may have changed.
 
-Answered calls are indexed by arguments, so that finding them needs no full scan. The result of a call shows whether the
-tool ran the call. Failures are declared by the log or the host, with an error flag, or by the pack, with `refused` and
-`surely_refused` in tools.yaml. A result that only looks like an error proves nothing, because the write may have run.
+Answered calls are indexed by their arguments, so that finding them does not require a full scan. A call's result shows
+whether the tool ran the call. Failures are declared by the log or the host, using an error flag, or by the pack, using
+`refused` and `surely_refused` in tools.yaml. A result that only looks like an error does not prove anything, because
+the write may have run.
 """
 
 import re
@@ -25,7 +26,7 @@ from bylaw.trace.recorded_value import Contradicted, values_inside
 _STATUSES = "|".join(f"{status} {re.escape(status.phrase)}" for status in HTTPStatus if status >= 400)
 _ERROR_NAME = r"\w*(?:errors?|exception|failed|failure|time(?:d ?)?-?out)\b"
 _ERROR_TEXT = re.compile(
-    # Matches an error name within the first three words (`ValueError`, `E_ERROR`, `The refund failed`), or an HTTP
+    # Matches an error name within the first three words (`ValueError`, `E_ERROR`, `The refund failed`) or an HTTP
     # status.
     rf"\W*(?:(?:\w+ ){{0,2}}{_ERROR_NAME}|unknown (?:tool|action|function)\b|traceback \("
     rf"|(?:https?(?:/[\d.]+)?|status|code)(?: code)?\W{{1,2}}[45]\d\d\b|[45]\d\d\W*$|(?:{_STATUSES})\b)",
@@ -58,7 +59,7 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
 
 
 def declares_refusal(tool: Tool | None, result: Result) -> bool:
-    """Whether the pack declares that this result means that the tool did nothing."""
+    """Whether the pack declares that a tool with this result did nothing."""
     if tool is None or not (tool.refused or tool.surely_refused):
         return False
     for declared in (tool.refused, tool.surely_refused):
@@ -70,7 +71,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Return a record that Python printed, or that a message part contains, as JSON. Empty for any other result."""
+    """Return a record that Python printed, or that is part of a message, as JSON. Empty for any other result."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -99,7 +100,7 @@ def _has_error_flag(result: Result, value: Any) -> bool:
 
 
 def _is_looked_up(value: Any) -> bool | None:
-    """Whether a look-up ran. In a look-up's result, `status` and similar fields may be facts of the record."""
+    """Whether a look-up ran. In its result, `status` and similar fields may be facts about the record."""
     if value.__class__ is dict:
         return not _reports_error(value)
     if value.__class__ is str and _ERROR_HEADING.match(value[:120]):
@@ -108,12 +109,14 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one. This may be wrong, so use it only for statistics."""
+    """Whether a result is flagged as an error or looks like one. The answer may be wrong, so use it only for
+    statistics.
+    """
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
 def looks_failed(value: Any) -> bool:
-    """Whether a decoded result may report a failure. This does not prove that the tool did nothing."""
+    """Whether a decoded result may report a failure. Even then, the tool may have done something."""
     if value.__class__ is int:
         return 400 <= value < 600
     if value.__class__ is str:
@@ -129,7 +132,7 @@ def looks_failed(value: Any) -> bool:
         written = str(record.get(name))
         if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
             return True
-    # If a record contains only a message, read it like plain text.
+    # If a record contains only a message, the message is read like plain text.
     return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
 
@@ -144,9 +147,9 @@ def _reports_error(record: dict[str, Any]) -> bool:
 
 
 def declaration_for(effect: Effect, result: str) -> str:
-    """Return the line for tools.yaml that declares this result a failure.
+    """Return the line for tools.yaml that declares this result to be a failure.
 
-    For a write, the pattern matches only this error, because another error may occur after the write ran.
+    For a write, the pattern matches only this particular error, because other errors may occur after the write ran.
     """
     is_write = effect == "write"
     field = _CODE_FIELD.search(result) if result.lstrip()[:1] == "{" else None
@@ -157,7 +160,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of a text. Unless `whole` is set, return only its first word, if that names an error."""
+    """Return the first clause of a text. Unless `whole` is set, return only the first word if it names an error."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -167,16 +170,16 @@ def _opening(text: str, *, whole: bool) -> str:
 
 
 TO_USER = "\0user"
-"""The recipient of a result if the user made the call."""
+"""The `who` of a call made by the user, who then also sees the result."""
 
 
 class CallRecord(Struct, eq=False):
-    """A call, its result once the result is known, and what the call changes."""
+    """A call, what it changes, and its result once known."""
 
     call: Call
     step: int
     start: int
-    """The first step of the call's turn."""
+    """The first step in the call's turn."""
     tool: Tool | None
     who: str
     """Who sees the result: the agent or the user."""
@@ -185,23 +188,25 @@ class CallRecord(Struct, eq=False):
     accepted: bool | None = None
     value: Any = NOTHING
     has_told: bool = False
-    """Whether the result showed more of an entity than its key."""
+    """Whether the result showed any field of an entity apart from its key."""
     actions: "tuple[CallRecord, ...]" = ()
-    """For a call of a generic tool: the actions that it performs. They share its step and its result."""
+    """For a call to a generic tool: the actions that it performs, which share its step and its result."""
     called: str = ""
-    """For an action: the tool whose call performs the action."""
+    """For an action: the generic tool whose call performs it."""
     untold: Mapping[str, Any] = {}
-    """For an action: the values of the call that the action does not use. Consent to the action also covers them."""
+    """For an action: the values in the call that the action does not use. Consent to the action also covers these
+    values.
+    """
     is_evidence: bool = True
-    """Whether the result shows facts. If the agent may have written an action's result, the result shows none."""
+    """Whether the result is evidence of facts. False for an action whose result may have been written by the agent."""
     is_beside: bool = False
     """Whether the call's actions are counted separately."""
     may_be: frozenset[str] = frozenset()
-    """For a call of a generic tool with unknown actions: the actions that it may perform."""
+    """For a call to a generic tool with unknown actions: the actions that it may perform."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments, except for those that occur twice with different values."""
+        """The arguments. Empty if the same argument was given twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
@@ -215,30 +220,30 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether the result shows no facts, because the agent may have written or influenced it."""
+        """Whether the result does not show any facts, because the agent may have written or influenced it."""
         tool = self.tool
         if not self.is_evidence:
             return True
         return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
 
     def is_surely_refused(self) -> bool:
-        """Whether the call certainly did not run, because a shield refused it, the pack declares its result a refusal,
-        or it failed before the tool ran.
+        """Whether the call certainly did not run, because a shield refused it, the pack declares its result to be a
+        refusal, or it failed before the tool ran.
 
-        Any other error may occur after the effect. For example, a tool can make a payment and then fail to write the
-        receipt.
+        Any other error may occur after the tool has taken effect. For example, a tool can make a payment and then fail
+        to write the receipt.
         """
         if self.accepted is not False or self.result is None:
             return self.call.refused
         return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
 
     def is_doubtful(self) -> bool:
-        """Whether the result leaves unclear whether the call ran."""
+        """Whether the result leaves it unclear if the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived but does not make clear whether the call ran, because of its text or a shield's
-        mark.
+        """Whether a result arrived that leaves it unclear if the call ran, either because of its text or because a
+        shield marked it.
         """
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
@@ -246,7 +251,7 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether the result arrived before a step or, without a step, at all."""
+        """Whether the result arrived before a step or, if no step is given, whether it arrived at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
@@ -255,7 +260,7 @@ def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecor
 
 
 def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
-    """Whether arguments match. None if they differ but a tool might treat them as equal."""
+    """Whether the arguments match. None if they differ but a tool might treat them as equal."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
 
@@ -263,7 +268,7 @@ def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
 class Answers:
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Calls by tool, except for those added since the last query."""
+        """Calls by tool, excluding those added since the last query."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
 
@@ -274,9 +279,9 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls of `tool` whose results the agent of the judged call had seen.
+        """Yield the calls to `tool` whose results had been seen by the agent that makes the judged call.
 
-        With `arguments`, yield only calls that may have had these arguments. A few other calls may be among them.
+        With `arguments`, yield only calls that may have had these arguments. A few other calls may be included.
         """
         answered = self.by_tool().get(tool)
         if answered is None:
@@ -287,25 +292,25 @@ class Answers:
                 yield made
 
     def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """Like `of`, but yield only accepted calls."""
+        """Like `of`, but yields only accepted calls."""
         for made in self.of(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """Return the look-ups that may have had these arguments and that returned a result, even an error."""
+        """Return the look-ups that may have had these arguments and that have a result, even an error."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every look-up with these arguments returned an error, so that another attempt may succeed."""
+        """Whether every look-up with these arguments has returned an error, so that another attempt may succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the agent of the judged call had already made exactly this call before its turn and received a
-        result.
+        """Whether the agent that makes the judged call had already made exactly this call before its turn and had
+        received a result.
         """
         return any(
             made.arguments == arguments
@@ -320,12 +325,12 @@ _step = attrgetter("step")
 
 
 class AnsweredCalls:
-    """The answered calls of one tool, in call order. Their results may arrive in another order."""
+    """The answered calls to one tool, in call order. The results may have arrived in a different order."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """Records by argument names and normalised values. Records with values that are not plain are listed under
+        """Records by argument names and normalised values. Records with lists or objects as values are listed under
         None.
         """
 
@@ -335,7 +340,7 @@ class AnsweredCalls:
             insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
-        """Return the calls whose arguments may include these. A few other calls may be among them."""
+        """Return the calls whose arguments may include these arguments. A few other calls may be included."""
         names = tuple(arguments)
         wanted = _rough(arguments, names)
         if wanted is None:
@@ -354,7 +359,9 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return values normalised as in `is_same`, or None if a value may name several entities."""
+    """Return the values of these arguments, normalised as in `is_same`, or None if one of the values may name
+    several entities.
+    """
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
@@ -367,7 +374,7 @@ def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...
 _MASK = re.compile(
     r"\[[^\[\]]*\]|<[^<>]*>|\*+|\.{2,}|[\u2026\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0\ufffd]+|(?i:x{3,}|_{3,})"
 )
-"""Matches a gap in recorded text: a placeholder in brackets, or masking characters."""
+"""Matches a gap in recorded text: a placeholder in brackets or a run of masking characters."""
 
 
 def may_have_run(earlier: CallRecord, step: int) -> bool:
@@ -376,7 +383,7 @@ def may_have_run(earlier: CallRecord, step: int) -> bool:
 
 
 def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset[str] = frozenset()) -> bool:
-    """Whether an earlier call may have done the same as `call`. Arguments in `ignored` are not compared."""
+    """Whether an earlier call may have done the same thing as `call`. Arguments in `ignored` are not compared."""
     if earlier.call.tool != call.call.tool:
         return call.call.tool in earlier.may_be
     wanted = {name: value for name, value in call.call.arguments.items() if name not in ignored}
@@ -386,7 +393,7 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
     tool = earlier.tool
     if tool is None or not tool.parameters or tool.others is not False:
         return all(name in wanted for name in more)
-    # An undeclared argument may come from the recording, or the tool may ignore it.
+    # An undeclared argument may have been added by the recording, or the tool may ignore it.
     return all(name in wanted or name not in tool.parameters for name in more)
 
 
@@ -399,7 +406,7 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
             if not could_be_same_value(earlier.arguments[name], value):
                 return False
         elif value is not None and not (tool is not None and name in tool.required):
-            # The recording omitted a required argument.
+            # A required argument is missing from the recording.
             return False
     return True
 
@@ -412,7 +419,7 @@ def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may stand for `value`, spelt differently, truncated or masked."""
+    """Whether a recorded value may stand for `value`, with a different spelling, truncated or masked."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -426,7 +433,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether the record shows a call completely. If not, two different records may show the same call."""
+    """Whether the record shows a call completely. If not, two different records may belong to the same call."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -439,7 +446,9 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may stand for a value: the remaining characters occur in the value in the same order."""
+    """Whether masked text may stand for a value, because its unmasked characters occur in the value in the same
+    order.
+    """
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

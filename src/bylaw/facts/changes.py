@@ -1,4 +1,4 @@
-"""Records the fields that writes may have changed. Known values of these fields are stale."""
+"""Records the fields that writes may have changed, so that the known values of these fields are stale."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,16 +18,18 @@ from bylaw.trace.event import Call, Result
 
 
 class UndeclaredCall:
-    """The entities that a call without declared changes names. It may have changed any of them."""
+    """The entities named by a call that does not declare its changes. The call may have changed any of them."""
 
     __slots__ = ("_text",)
 
     def __init__(self, call: Call) -> None:
-        # If the arguments were not captured, they may have named any entity.
+        # Arguments that were not captured may have named any entity.
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key occurs in the arguments. Arguments never name an entity without a key."""
+        """Whether every part of the key occurs in the arguments. An entity without a key is never named in the
+        arguments.
+        """
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -61,19 +63,19 @@ def _alone(part: str) -> re.Pattern[str]:
 
 
 class Touch(NamedTuple):
-    """A write that may change fields of one entity, or of any entity of a kind."""
+    """A write that may change fields of one entity, or of any entity of its kind."""
 
     record: CallRecord
     fields: frozenset[str] | None = None
     """The fields that may have changed, or None for all fields."""
     by_result: bool = False
-    """Whether the touch counts only until the result arrives. The result then names the touched entities."""
+    """Whether the touch applies only until the result arrives, because the result then names the changed entities."""
     undeclared: UndeclaredCall | None = None
-    """Set for a call without declared changes, which may change any entity that it names."""
+    """Set for a call that does not declare its changes and may change any entity that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether the write may have changed the entity, as known just before `known_at`, or as known now if it is
-        None.
+        """Whether the write may have changed the entity, based on what was known just before `known_at` or, if that
+        is None, on what is known now.
         """
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
@@ -92,24 +94,24 @@ class Changes:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """Touches by entity, then by key and field, in call order. Keys are normalised, so that all spellings of a key
-        are equal. The key None means any entity of the kind, and the field None means all fields.
+        """Touches by entity, then by key and field, in call order. Keys are normalised, so that all spellings of a
+        key are equal. A key of None means any entity of the kind, and a field of None means all fields.
         """
         self._undeclared: list[Touch] = []
         self.under_way: dict[int, CallRecord] = {}
         """Calls that have no result yet, by identity, in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call made while others were running, by step: the start of its turn, and the running calls."""
+        """For each call made while others were running, by step: the start of its turn and the other running calls."""
         self._asked: list[int] = []
 
     def ask(self, made: CallRecord) -> None:
-        """Record a call made while others were running. Its result may predate their effects."""
+        """Record a call made while others were running. Its result may not reflect their effects yet."""
         of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
         self._beside[made.step] = (made.start, list(of_turn))
         self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Record a call that may change something. `find` returns fields of other entities."""
+        """Record a call that may change something. `find` returns the fields of other entities."""
         tool = made.tool
         if tool is None and sounds_harmless(made.call.tool):
             return
@@ -121,13 +123,13 @@ class Changes:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
-            # If arguments are uncaptured or redacted, they may have named any entity of the kind.
+            # Arguments that were not captured or were redacted may have named any entity of the kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 is_hidden = key is not None and any(map(has_gap, key))
                 self._touch(change.entity, None if is_hidden else key, Touch(made, change.fields))
 
     def end(self, made: CallRecord) -> None:
-        """Record that the result of a call arrived, whatever the result is."""
+        """Record that a call's result has arrived, whatever it says."""
         if self.under_way.pop(id(made), None) is None:
             return
         for step in self._asked[bisect_right(self._asked, made.step) :]:
@@ -136,8 +138,8 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Record the entities that a write's result names as changed. If it names none, record all entities of the
-        kind.
+        """Record the entities that a write's result names as changed. If it does not name any, record all entities
+        of the kind.
         """
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
@@ -162,12 +164,12 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call between two steps that may have changed the field, or None. Calls at these
-        steps are not included.
+        """Return the step of the last call, strictly between two steps, that may have changed the field. None if
+        there is no such call.
         """
         last: int | None = None
         for mine in self._lists(entity, key, field):
-            # Bisect to skip the calls after an early step; there may be many.
+            # Bisect to skip calls after the end of the range, because there may be many.
             place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
             while place:
                 place -= 1
@@ -181,11 +183,11 @@ class Changes:
         return last
 
     def beside(self, entity: str, key: Key, field: str, asked: int, *, known_at: int | None = None) -> list[CallRecord]:
-        """Return the calls that were made before a look-up but may have changed the field after it, because they were
+        """Return the calls that were made before a look-up but may have changed the field afterwards, because they were
         still running.
 
-        An unanswered call of an earlier turn counts as finished. Otherwise the fields it may change would stay unknown
-        forever.
+        An unanswered call from an earlier turn is treated as finished. Otherwise, the fields that it may change would
+        stay unknown forever.
         """
         start, others = self._beside.get(asked, (0, ()))
         found = [
@@ -206,11 +208,11 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether the field has not changed since a look-up saw it, as far as is known at the judged call."""
+        """Whether, as far as is known at the judged call, the field has not changed since a look-up showed it."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
-        """Return the writes after a step and before the judged call that may have changed the field, in order."""
+        """Return, in order, the writes after a step and before the judged call that may have changed the field."""
         found = [
             touch.record
             for mine in self._lists(entity, key, field)
@@ -223,7 +225,7 @@ class Changes:
         kind, name = self._touches.setdefault(entity, {}), None if key is None else alike_key(key)
         for field in (None,) if touch.fields is None else touch.fields:
             touches = kind.setdefault((name, field), [])
-            # A result may arrive after other writes, but entries stay in call order.
+            # A result may arrive after later writes, but entries stay in call order.
             place = len(touches)
             while place and touches[place - 1].record.step > touch.record.step:
                 place -= 1

@@ -1,4 +1,4 @@
-"""Worlds read from files: an SQLite database with a table per entity, or JSON records."""
+"""Worlds read from files: either an SQLite database with a table for each entity, or JSON records."""
 
 import json
 import re
@@ -20,7 +20,7 @@ Index = dict[str, dict[Key, WorldRecord]]
 
 
 class _Records:
-    """Records by entity and key. If an entity is `partial`, a missing record counts as unknown."""
+    """Records by entity and key. If an entity is `partial`, a missing record is treated as unknown."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial
@@ -38,7 +38,9 @@ class _Records:
 
 
 class _Placed:
-    """Records at the places under `world:`. `read` returns the rows of a table or, for an empty name, the document."""
+    """Records at the places under `world:`. `read` returns the rows in a table or, for an empty name, the whole
+    document.
+    """
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place
@@ -86,7 +88,7 @@ def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
 
 
 def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table row with the JSON in its text columns decoded."""
+    """Return a table row, with any JSON in its text columns decoded."""
     made = dict(row)
     for name, value in made.items():
         if isinstance(value, str) and value[:1] in ("{", "["):
@@ -96,7 +98,7 @@ def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(schema: Schema, tables: Index) -> _Records:
-    """Add to the tables what each record's own observation shows, and nested records."""
+    """Add nested records and everything that each record's own observation shows to the tables."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
@@ -126,14 +128,14 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 
 KEPT = 1 << 16
-"""The cache is emptied when it reaches this number of rows."""
+"""The cache is emptied when it reaches this many rows."""
 _ELSEWHERE = "or describe its structure under `world:` in entities.yaml"
 _WHOLE = 1 << 63
-"""SQLite integers are smaller than this."""
+"""SQLite integers are always smaller than this value."""
 
 
 def open_snapshot(path: Path, schema: Schema) -> Snapshot:
-    """Open a world file: SQLite, recognised by its first bytes, or JSON `{"Entity": [records]}`."""
+    """Open a world file: either SQLite, which is recognised by its first bytes, or JSON `{"Entity": [records]}`."""
     try:
         with path.open("rb") as stream:
             start = stream.read(16)
@@ -181,7 +183,7 @@ class _Tables:
             self._every = {str(row[0]) for row in found}
             asked = [entity for name, entity in sorted(schema.entities.items()) if name not in schema.stored]
             self._tables = {entity.name: table for entity in asked if (table := self._table_of(entity))}
-            """The table of each entity."""
+            """The table for each entity."""
             self._names = {entity: self._columns(table) for entity, table in self._tables.items()}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the database: {error}", place=str(path)) from None
@@ -199,7 +201,9 @@ class _Tables:
         return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
 
     def _table_of(self, entity: Entity) -> str:
-        """Return the entity's table: the one with its name, or one with a similar name and its key columns."""
+        """Return an entity's table: the one with its name or, failing that, one with a similar name and the entity's
+        key columns.
+        """
         if entity.name in self._every:
             return entity.name
         names = {_plain(name): name for name in sorted(self._every)}
@@ -233,7 +237,7 @@ class _Tables:
         values = [value for _, values in narrowed for value in values]
         rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}" WHERE {where}', values).fetchall()
         exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
-        # If no row matches exactly, columns that the database compares loosely (`COLLATE NOCASE`) decide.
+        # If no row matches exactly, columns that the database compares loosely (`COLLATE NOCASE`) are decisive.
         return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
@@ -257,14 +261,16 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return an indexable SQL condition, with its values, that every matching row meets. Other rows may meet it too."""
+    """Return a condition in SQL that can use an index and that every matching row satisfies, together with its
+    values. Other rows may satisfy it too.
+    """
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:
             text = key_of((wanted,))[0] if name in entity.key else wanted
         except ValueError:
             return "0", ()
-        # SQLite rejects lone surrogates, which are not printable. Bytes are read as `b'...'`.
+        # SQLite rejects lone surrogates, which cannot be printed. Bytes are read as `b'...'`.
         if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
             forms = _forms(text)
             return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
@@ -284,7 +290,7 @@ def _forms(text: str) -> list[Any]:
 
 
 def _nested(entity: Entity) -> list[str]:
-    """Return the fields with several values. Columns store them as JSON."""
+    """Return the fields that hold several values, which columns store as JSON."""
     return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
 
 
@@ -318,9 +324,9 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
     """Return the name under which a document lists an entity's records.
 
-    The name is the entity's own or, if all records have its key, a form such as `orders`, `ORDERS` or `order` for
-    `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Otherwise it is the only object whose records
-    are keyed by that key, such as `users` for `Customer`.
+    This is the entity's own name or, if all records have its key, a form such as `orders`, `ORDERS` or `order` for
+    `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Otherwise, it is the only object whose records
+    are listed by that key, such as `users` for `Customer`.
     """
     if entity.name in data:
         return entity.name
@@ -334,11 +340,11 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
 
 
 _ALIKE = 0.6
-"""The share of an entity's fields that records under another name must have."""
+"""The share of an entity's fields that records listed under a different name must have."""
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """Return names of records that have no matching name but whose fields fit only one entity."""
+    """Return, by entity, the names of records whose name does not match any entity but whose fields fit only one."""
     lacking = [
         each
         for each in schema.entities.values()
@@ -360,18 +366,18 @@ def _has_fields(entity: Entity, body: Any) -> bool:
 
 
 def _names_of(entity: Entity) -> tuple[str, ...]:
-    """Return possible collective names of an entity's records, without word separators."""
+    """Return the names under which an entity's records may be listed, without word separators."""
     low = _plain(entity.name)
     return (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low)
 
 
 def _plain(name: str) -> str:
-    """Remove word separators from a name, so that `OrderLine`, `order_line` and `ORDER-LINE` are equal."""
+    """Remove word separators and case from a name, so that `OrderLine`, `order_line` and `ORDER-LINE` are equal."""
     return re.sub(r"[_\W]", "", name).lower()
 
 
 def _is_named_by(entity: Entity, body: Any) -> bool:
-    """Whether every record's own key field equals the name under which it is listed."""
+    """Whether every record's own key field equals the key under which it is listed."""
     if not isinstance(body, dict) or not body or len(entity.key) != 1:
         return False
     records = cast(dict[str, Any], body).items()
@@ -381,7 +387,7 @@ def _is_named_by(entity: Entity, body: Any) -> bool:
 
 
 def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
-    """Return the records of a list, or of an object keyed by id. None for any other content."""
+    """Return the records in a list or in an object with ids as keys. None for any other content."""
     if isinstance(body, dict):
         named = cast(dict[str, Any], body).items()
         lone = entity.key[0] if len(entity.key) == 1 else ""

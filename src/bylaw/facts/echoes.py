@@ -1,4 +1,4 @@
-"""Recognises echoes: values in results that only repeat an argument of the call or of an earlier write.
+"""Recognises echoes: values in results that merely repeat an argument from the call or from an earlier write.
 
 An echoed value is not evidence.
 """
@@ -18,7 +18,9 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """An index of steps by the runs of letters and of digits in their normalised text. New steps may be added."""
+    """An index from runs of letters and of digits to the steps whose normalised text contains them. New steps can be
+    added.
+    """
 
     __slots__ = ("_steps",)
 
@@ -26,7 +28,7 @@ class RunIndex:
         self._steps: dict[str, list[int]] = {}
 
     def add(self, step: int, folded: str) -> None:
-        """Index the text of a step. Add steps in order."""
+        """Index the text at a step. Steps must be added in order."""
         steps = self._steps
         for run in set(runs_of(folded)):
             known = steps.get(run)
@@ -64,24 +66,28 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""The minimum length of a value without digits that is too specific to match by chance when spaces are ignored."""
+"""A value without digits must be at least this long, ignoring spaces, to be considered too specific to match by
+chance.
+"""
 _PIECE = 3
-"""The minimum length of a piece with a digit from which a value can be assembled."""
+"""The minimum length of a piece that contains a digit and from which a value can be assembled."""
 
 
 def letters_of(text: str) -> str:
-    """Return a text without case, width, spaces, punctuation and invisible characters."""
+    """Return a text with case, width, spaces, punctuation and invisible characters removed."""
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """Return a pattern that matches these characters in groups, as in `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
+    """Return a pattern that matches these characters even in groups, as in `GB29 NWBK 6016` or
+    `4111-1111-1111-1111`.
+    """
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
 
 
 class WrittenLetters:
-    """The letters and digits of all write arguments. New writes may be added."""
+    """The letters and digits in all write arguments. New writes can be added."""
 
     __slots__ = ("_alone", "_ends", "_late", "_steps", "_text")
 
@@ -144,7 +150,7 @@ class WrittenLetters:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether letters and digits are too specific to match by chance when spaces are ignored."""
+    """Whether letters and digits are too specific to match by chance if spaces are ignored."""
     return len(letters) >= (_TELLING if _has_digit(letters) else _TELLING_WORD)
 
 
@@ -157,18 +163,18 @@ def _has_digit(text: str) -> bool:
 
 
 CANDIDATES = 32
-"""The maximum number of events to examine per value: the first ones that contain its rarest part."""
+"""The maximum number of events to examine per value. The first events that contain the value's rarest part are used."""
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write that had a value as an argument, and the first call whose argument a record may repeat."""
+    """The first write that had a value as an argument, and the first call whose argument a record may be repeating."""
 
     anyhow: int | None
     telling: int | None
 
 
 class Echoes:
-    """The values of call arguments and user messages, in any spelling."""
+    """The values in call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
         """`shown` indexes the texts of the results."""

@@ -22,12 +22,12 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 class Saying:
     def __init__(self, view: View, *, quoted: str) -> None:
-        """`quoted` is the text that the user told the agent to follow. The agent's own texts may quote it."""
+        """`quoted` is the text that the user told the agent to follow. The agent may quote it in its own texts."""
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals the value that the user's words fix. A text that merely occurs in these words does not
-        count.
+        """Whether a value equals the one that the user's words specify. A text that merely occurs in these words is
+        not a match.
         """
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
@@ -45,8 +45,8 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words that fix a value also contain other values, or only part of the value, as in "on
-        the 27th".
+        """Whether the words that specify a value also contain other values, or contain only part of the value, as in
+        "on the 27th".
         """
         quotes = self._view.words(slot.said)
         if kind == "moment":
@@ -58,7 +58,7 @@ class Saying:
         return spelling is not None and any(spelling.said_in(words) for words in quotes)
 
     def is_longer(self, slot: Slot, value: str | float) -> bool:
-        """Whether a value contains the words that fix it."""
+        """Whether a value contains the words that specify it."""
         bare = fold(str(value))
         return any(len(words) > 2 and occurs(words, bare) >= 0 for words in self._view.words(slot.said))
 
@@ -66,12 +66,12 @@ class Saying:
         return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
-        """Whether the agent's words come from the user, or from instructions that the user told the agent to follow."""
+        """Whether the agent's words come from the user or from instructions that the user told the agent to follow."""
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
-        """Whether a time has the wrong time of day, but falls on the date that the user named, if any."""
+        """Whether a time has the wrong time of day. If the user named a date, the time must fall on that date."""
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
         if kind == "moment" and (meant := CLOCK.search(str(slot.value))):
@@ -91,7 +91,9 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
 
 
 def _joined(quotes: Sequence[str]) -> list[str]:
-    """Return the quotes, and dates assembled from several quotes, such as "the 10th to the 13th" and "of June"."""
+    """Return the quotes, together with dates assembled from several quotes, such as "the 10th to the 13th" and "of
+    June".
+    """
     if len(quotes) < 2:
         return [*quotes]
     ordinals = _ORDINAL.findall(" ".join(quotes))
@@ -99,7 +101,7 @@ def _joined(quotes: Sequence[str]) -> list[str]:
 
 
 def _is_only_day(value: str, words: str) -> bool:
-    """Whether the words name the date of this time and no other date. True also for a time of day without a date."""
+    """Whether the words name the date of this time and no other date. Also true for a time of day without a date."""
     day = DAY.match(value)
     spelling = spell(day[0] if day else value)
     named = {(each.month, each.day) for each in days(words)}
@@ -107,7 +109,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether the words also name other dates, or do not state the month or week of this time."""
+    """Whether the words also name other dates, or do not state the month or week to which this time belongs."""
     day = DAY.match(value)
     if day is None:
         return False
@@ -119,15 +121,13 @@ def _may_be_day(value: str, words: str) -> bool:
 
 
 def _is_only_number(number: float, words: str) -> bool:
-    """Whether the words are nothing but this number, in figures or in words, possibly with a currency."""
+    """Whether the words consist only of this number, in figures or in words, possibly with a currency."""
     spelling = spell(number)
     bare = _CURRENCY.sub("", words).strip()
     return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))
 
 
 def _abbreviates(code: str, words: str) -> bool:
-    """Whether an enumeration value abbreviates the words: by their first letters (`r` for read) or by their
-    initials.
-    """
+    """Whether an enum value abbreviates the words by their first letters (`r` for read) or by their initials."""
     first = "".join(word[0] for word in words.split() if word != "and")
     return bool(code) and ((" " not in words and words.startswith(code)) or first == code)

@@ -1,4 +1,4 @@
-"""Determines whether earlier calls may have used up a request. A request permits one call for each tool and target that
+"""Determines whether earlier calls may have used up a request. A request permits one call for each tool and target
 it names.
 """
 
@@ -17,7 +17,7 @@ from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
 Candidates = Callable[[Call], Sequence[Held]]
-"""Returns the requested actions that a call may perform, as of the call being judged."""
+"""Given the judged call, returns the requested actions that a call may perform."""
 
 
 class Spending:
@@ -26,19 +26,20 @@ class Spending:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._first: dict[str, int] = {}
-        """The step of each tool's first write, for the first `_sorted` writes."""
+        """The step of each tool's first write, taken from the first `_sorted` writes."""
         self._sorted = 0
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
-        """The tool's writes that may have had a target, by action and target."""
+        """The writes that may have had a given target, by action and target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """Each action by its Python id, with the number of its writes in `_made`. Storing the action prevents Python
-        from reusing the id.
+        """Actions by their Python id, each with the number of its writes that are in `_made`. Storing the action
+        prevents Python from reusing its id.
         """
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
         """Whether the request is used up for this call by calls that ran or may have run.
 
-        Each action in the latest message that asks for it permits one call per target.
+        Of the messages that request the call, only the latest is considered. Each action in that message permits one
+        call per target.
         """
         if at.tool is None or not self._has_earlier(at):
             return False
@@ -83,9 +84,10 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the user's messages that add something, with their steps. An immediate repetition requests nothing new.
+    """Yield the user's messages that add something, with their steps. An immediate repetition is not a new request.
 
-    If other messages come in between, the same words count again: a second "Forget it." may withdraw another request.
+    If there are other messages in between, the same words are a new request: a second "Forget it." may withdraw a
+    different request.
     """
     last = ""
     for step, text in said:
@@ -95,11 +97,11 @@ def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 _ANY: Target = ("\0any",)
-"""The target of a call with unreadable arguments. Such a call may have any target."""
+"""The target of a call whose arguments cannot be read. Such a call may have any target."""
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
-    """Yield the targets of a call under an action. If the action names only one target, all calls share it."""
+    """Yield the targets of a call for an action. If the action names only one target, all calls share it."""
     if not is_readable(call, tool):
         yield _ANY
         return
@@ -108,7 +110,7 @@ def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
 
 
 def _names_several(slot: Slot, kind: str) -> bool:
-    """Whether a request names several targets for an argument, either as all that match or one by one."""
+    """Whether a request names several targets for an argument, either individually or as everything that matches."""
     named = {source.named for source in slot.sources}
     return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 

@@ -1,4 +1,4 @@
-"""The argument values of a call, and the dates and words of a text, in a form that can be compared."""
+"""The argument values of a call, and the dates and words in a text, in a form that can be compared."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """Return the values of an argument: for a list, its items; for a record, also the undeclared keys; for a text with
-    addresses, each address.
+    """Return an argument's values: the items of a list, the values of a record including undeclared keys, and each
+    address in a text that contains addresses.
     """
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
@@ -70,7 +70,7 @@ def ends_of(words: str) -> Iterator[str]:
 def says(words: str, text: str) -> bool:
     """Whether a normalised text contains normalised words. Dates, times and numbers match in any form.
 
-    Among the other words, only content words count, and one word of a name is enough.
+    Of the remaining words, only content words are compared, and one word of a name is enough.
     """
     if occurs(words, text) >= 0:
         return True
@@ -88,7 +88,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """Return the times in a text that do not say morning or afternoon. People seldom say which they mean."""
+    """Return the times in a text that do not specify morning or afternoon, because people seldom do so."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
@@ -97,7 +97,7 @@ def says_a_day(text: str) -> bool:
 
 
 def leaves_of(value: Any) -> Iterator[str | float]:
-    """Yield the values inside arguments."""
+    """Yield the values inside the arguments."""
     if isinstance(value, Mapping):
         for part in cast("Mapping[str, Any]", value).values():
             yield from leaves_of(part)
@@ -109,28 +109,30 @@ def leaves_of(value: Any) -> Iterator[str | float]:
 
 
 def has_flags(value: Any) -> bool:
-    """Whether a list or record contains booleans. Quoted words cannot equal a boolean."""
+    """Whether a list or record contains booleans. Quoted words cannot be equal to a boolean."""
     if isinstance(value, Mapping):
         return any(map(has_flags, cast("Mapping[str, Any]", value).values()))
     return isinstance(value, bool) or (isinstance(value, list) and any(map(has_flags, cast("list[Any]", value))))
 
 
 def given_words(arguments: Any) -> list[str]:
-    """Return the values in arguments as normalised words. Links lose their scheme."""
+    """Return the values in arguments as normalised words, with links stripped of their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
 
 
 def is_code(name: str) -> bool:
-    """Whether a name is a long code, such as an account or passport number."""
+    """Whether a name is a long code, such as an account number or passport number."""
     return len(name) >= _CODE and sum(each.isdigit() for each in name) >= _CODE_FIGURES and name.isalnum()
 
 
 class View:
-    """The texts to which the values of a call are compared, taken from `Provenance` as of the step before the call."""
+    """The texts with which the values of a call are compared, taken from `Provenance` as of the step before the
+    call.
+    """
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
-        """`request` contains everything that the user said, followed by the text that the user told the agent to
-        follow, if any.
+        """`request` contains everything that the user said, followed by any text that the user told the agent to
+        follow.
         """
         self.tools, self.request = tools, request
         self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
@@ -148,7 +150,7 @@ class View:
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
-        """Return the records of a result by field, normalised."""
+        """Return the records in a result, normalised, by field."""
         places = self.places(step)
         return [places.fields(number) for number in range(len(places.records))]
 
