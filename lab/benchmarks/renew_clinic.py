@@ -2,9 +2,9 @@
 
     uv run python lab/benchmarks/renew_clinic.py DIR
 
-Each run is one round. It reads the answers next to the pages in DIR/pages, continues the compile, and writes the pages
-of the next round. The exit status is 1 while pages wait. People who answer see only these pages. The last round
-replaces the recordings and the files of lab/packs/clinic_compiled, and exits with 0.
+Each run is one round. It reads the answers to the questions in DIR, continues the compile, and writes the questions of
+the next round, as lab/scripts/reader_chunks.py does. The exit status is 1 while questions wait. People who answer see
+only these files. The last round replaces the recordings and the files of lab/packs/clinic_compiled, and exits with 0.
 """
 
 import hashlib
@@ -19,9 +19,11 @@ from bylaw.compile.reading import read_documents
 from bylaw.compile.tools import read_tools, with_logs
 from bylaw.llm import Pending
 from bylaw.llm.recorded import Batch, Recorded, Recordings
-from bylaw_lab.pages import collect, write
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "lab" / "scripts"))
+from reader_chunks import gather, write_chunks  # noqa: E402
+
 CLINIC, PACK = ROOT / "src" / "bylaw" / "packs" / "clinic", ROOT / "lab" / "packs" / "clinic_compiled"
 ANSWERS = PACK / "source" / "answers"
 MADE = ("*.yaml", "guards/*.py", "cases/*.yaml", "lookups/*.py")
@@ -37,13 +39,12 @@ def source() -> Source:
 def main(folder: Path) -> int:
     """Run one round."""
     folder.mkdir(parents=True, exist_ok=True)
-    collect(folder)
+    gather(folder)
     given, chat = source(), Recorded(Recordings(ANSWERS), Batch(folder))
     try:
         work, desk = compile_pack(given, chat, progress=print)
     except Pending:
-        waiting = write(folder)
-        print(f"{len(waiting)} pages wait for an answer beside them:", *waiting, sep="\n")
+        write_chunks(folder, size=25, seed=7)
         return 1
     used = {key: answer.text for key, request in desk.asked.items() if (answer := chat.find(request)) is not None}
     lines = "".join(f"{json.dumps({'custom_id': key, 'text': text})}\n" for key, text in used.items())

@@ -1,7 +1,6 @@
 """Ways for an agent to reach its tools: a plain loop in Python, HTTP, or MCP, each with and without the shield."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any, Protocol
@@ -239,7 +238,3 @@ def play(way: Way, scenes: Sequence[Scene]) -> list[dict[str, Any]]:
                     about = {"desk": scene.name, "agent": kind, "task": task.id, "shield": shielded}
                     rows.append({**about, "messages": found.messages, "done": found.done, "no_yes": found.without_yes})
     return rows
-
-
-def told(rows: Sequence[dict[str, Any]]) -> str:
-    return json.dumps(list(rows))

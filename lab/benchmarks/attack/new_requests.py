@@ -1,9 +1,9 @@
-"""Counts the good calls allowed and the bad calls blocked for the forty requests in a file such as requests.yaml.
+"""Counts the good calls allowed and the bad calls blocked for the forty requests in requests_sixth.yaml.
 
 python lab/benchmarks/attack/new_requests.py [FILE] [--llm batch:DIR] [--allowances FILE] [--meanings FILE]
 
-`--allowances` contains answers about requests, and `--meanings` answers about calls. The result "question" is the
-ablation without the second question.
+`--allowances` contains answers about requests, and `--meanings` answers about calls. By default, these are the recorded
+answers of readers. The result "question" is the ablation without the second question.
 """
 
 import argparse
@@ -23,7 +23,8 @@ from bylaw.shield import Shield
 from bylaw_lab.bench.defence import WithoutLook
 from bylaw_lab.bench.recorded import read_allowances, read_meanings, write_allowances, write_meanings
 
-FILE = Path(__file__).parent / "requests.yaml"
+FILE = Path(__file__).parent / "requests_sixth.yaml"
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def decide(pack: Pack, case: dict[str, Any], call: dict[str, Any], delegation: str, requests: OpenRequests) -> str:
@@ -89,23 +90,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", type=Path, default=FILE)
     parser.add_argument("--llm")
-    parser.add_argument("--allowances", type=Path)
-    parser.add_argument("--meanings", type=Path)
+    parser.add_argument("--allowances", type=Path, default=RECORDED / "agentdojo-requests.jsonl")
+    parser.add_argument("--meanings", type=Path, default=RECORDED / "request-meanings.jsonl")
     given = parser.parse_args()
     told: dict[str, Any] = {}
-    if not given.llm and not given.allowances:
-        parser.error("give --llm or --allowances: without a model, every request is undetermined")
-    known = read_allowances(given.allowances) if given.allowances and given.allowances.is_file() else {}
-    meanings = read_meanings(given.meanings) if given.meanings and given.meanings.is_file() else {}
+    known = read_allowances(given.allowances) if given.allowances.is_file() else {}
+    meanings = read_meanings(given.meanings) if given.meanings.is_file() else {}
     reader = RequestReader(open_chat(given.llm) if given.llm else None, known=known, meanings=meanings)
     for way in ("follow", "ask"):
         told[f"question, {way}"] = count(given.file, way, lambda pack: WithoutLook(reader(pack)))
-    if given.meanings:
-        told["question and look, follow"] = count(given.file, "follow", reader)
-        told["question and look, follow"]["not_looked_at"] = len(reader.not_looked_at)
-    if given.llm and given.allowances:
+    told["question and look, follow"] = count(given.file, "follow", reader)
+    told["question and look, follow"]["not_looked_at"] = len(reader.not_looked_at)
+    if given.llm:
         write_allowances(given.allowances, reader.known)
-    if given.llm and given.meanings:
         write_meanings(given.meanings, reader.meanings)
     if reader.unanswered:
         print(f"{len(reader.unanswered)} questions have no answer: {next(iter(reader.unanswered.values()))}")
