@@ -38,10 +38,10 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return, in order, the steps before `before` that may contain the value: those with the rarest run of one of
-        its spellings.
+        """Return, in order, the steps before `before` that may contain the value, namely those that contain the rarest
+        run of one of its spellings.
 
-        Rarity is measured in these steps only, so that later ones cannot change the result.
+        Only these steps are used to measure rarity, so that later ones cannot change the result.
         """
         runs = spelling.runs
         if len(runs) == 1:
@@ -50,7 +50,7 @@ class RunIndex:
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:
-        """Return the shortest list of steps among all runs, or None if a run occurs nowhere."""
+        """Return the shortest list of steps for any of the runs, or None if one of the runs does not occur."""
         found: list[int] | None = None
         least = 0
         for run in runs:
@@ -94,15 +94,15 @@ class WrittenLetters:
     def __init__(self) -> None:
         self._steps: list[int] = []
         self._ends: list[int] = []
-        """Where each write's part of the text ends."""
+        """The end of each write's part of the text."""
         self._text = ""
         self._late: list[str] = []
-        """Values that have not been added to the text yet."""
+        """Values that have not yet been added to the text."""
         self._alone: dict[str, int] = {}
-        """For each complete value, the first write that had it as an argument."""
+        """For each complete value, the first write that had the value as an argument."""
 
     def add(self, step: int, values: Iterable[str]) -> None:
-        """Add a write's arguments. Add writes in order."""
+        """Add a write's arguments. Writes must be added in order."""
         texts = [*values]
         leaves = [letters_of(text) for text in texts]
         written = "\n".join(leaves) + "\n"
@@ -113,7 +113,7 @@ class WrittenLetters:
             self._alone.setdefault(alone, step)
 
     def first(self, letters: str) -> int | None:
-        """Return the first write that had this value as an argument or within one, in any spelling."""
+        """Return the first write that had this value as an argument or as part of one, in any spelling."""
         alone = self._alone.get(letters)
         place = self._whole().find(letters) if is_telling(letters) else -1
         within = self._steps[bisect_right(self._ends, place)] if place >= 0 else None
@@ -121,7 +121,7 @@ class WrittenLetters:
         return min(found, default=None)
 
     def make_up(self, letters: str, before: int) -> bool:
-        """Whether a value can be assembled from arguments of writes before a step."""
+        """Whether a value can be assembled from the arguments of writes before a step."""
         count = bisect_left(self._steps, before)
         if not count or not is_telling(letters):
             return False
@@ -177,7 +177,7 @@ class Echoes:
     """The values in call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
-        """`shown` indexes the texts of the results."""
+        """`shown` is the index of the texts of results."""
         self._texts, self._shown = texts, shown
         self._given = RunIndex()
         self._written, self._asked = WrittenLetters(), WrittenLetters()
@@ -196,11 +196,11 @@ class Echoes:
         letters.add(step, self._texts.leaves(step))
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps of calls, before a step, that may have had a value as an argument."""
+        """Return the steps before `before` whose calls may have had a value as an argument."""
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps of calls, before a step, that had a value as an argument or within one."""
+        """Return the steps before `before` whose calls had a value as an argument or as part of one."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
@@ -216,7 +216,7 @@ class Echoes:
         return given.first(letters) is not None
 
     def is_told(self, spelling: Spelling, before: int) -> bool:
-        """Whether a result before a step contains a value, in any field and any spelling."""
+        """Whether any result before a step contains a value, in any field and any spelling."""
         steps = self._shown.candidates(spelling, before)[:CANDIDATES]
         if any(spelling.stands_in(self._texts.text(step)) for step in steps):
             return True
@@ -224,11 +224,11 @@ class Echoes:
         return is_telling(letters) and self._stood(letters, before)
 
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
-        """Return the first calls that had a value as an argument or within one, in any spelling.
+        """Return the first calls that had a value as an argument or as part of one, in any spelling.
 
-        A value that the user wrote in groups of digits still counts as the user's, however the agent spells it. A plain
-        word may occur in a text by chance. Such a text therefore discredits no record, unless a result had shown the
-        word before. A look-up discredits only values that results had shown, because systems store and display search
+        A value that the user wrote in groups of digits is still the user's value, however the agent spells it. A plain
+        word may occur in a text by chance, so such a text does not discredit a record unless a result had shown the
+        word before. A look-up only discredits values that results had shown, because systems store and display search
         terms.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
@@ -252,10 +252,10 @@ class Echoes:
         return Handed(anyhow, telling)
 
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
-        """Whether a value shown at a step may only repeat what the agent wrote.
+        """Whether a value shown at a step may merely repeat what the agent wrote.
 
-        Either an earlier write had the value as an argument, or several writes had its parts as arguments after a
-        result had shown the value.
+        This is the case if an earlier write had the value as an argument, or if several writes had its parts as
+        arguments after a result had shown the value.
         """
         if written is not None and written < before:
             return True

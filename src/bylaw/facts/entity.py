@@ -9,25 +9,25 @@ from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
-"""Where facts come from: tools, the user, the host, or the conversation that created the entity."""
+"""The origins of facts: tools, the user, the host, or the conversation that created the entity."""
 
 UNDECLARED: Any = UNSET
 """Marks a field for which no default is declared."""
 
 Key = tuple[Any, ...]
-"""The values of the key fields, in declared order. Empty for an entity without a key."""
+"""The values of the key fields, in the declared order. Empty for an entity without a key."""
 
 
 class Saying(Struct, frozen=True):
-    """A source of a fact that the user states: an argument of the call, or a pattern for user messages."""
+    """A source of a fact that the user states: either an argument of the call or a pattern for user messages."""
 
     argument: str = ""
     says: str = ""
     value: Any = None
     but_not: str = ""
-    """Messages that match this pattern do not count."""
+    """Messages that match this pattern are ignored."""
     about: str = ""
-    """An argument of the call. Only statements about the entity that it names count."""
+    """An argument of the call. Only statements about the entity named in this argument are used."""
 
 
 class Field(Struct, frozen=True):
@@ -36,38 +36,40 @@ class Field(Struct, frozen=True):
     values: tuple[str, ...] = ()
     origin: Origin = "system"
     question: str = ""
-    """The question to ask if only the user or another person knows the value."""
+    """The question to ask if the value is known only to the user or another person."""
     sayings: tuple[Saying, ...] = ()
     """The sources of a fact that the user states, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For each value, the phrases with which a user message claims that value."""
+    """For each value, the phrases by which a user message claims the value."""
     default: Any = UNDECLARED
-    """The value of the field if a record does not contain it."""
+    """The field's value if a record does not contain the field."""
     private: bool = False
-    """Whether findings, reports and messages hide the values. The decision log keeps them."""
+    """Whether findings, reports and messages hide the field's values. The decision log keeps them."""
     nullable: bool = False
     """Whether `null` means that there is no value. Otherwise, `null` means that the value is unknown."""
     currency: str = ""
-    """The currency of amounts that name none."""
+    """The currency of amounts that do not name one."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the other entity, and its field that refers to this one. A world builds the list from it."""
+    """For a list of keys: the other entity and the field in which it refers to this one. A world builds the list
+    from that field.
+    """
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity. Each argument is a key field, or text that contains `{key field}`."""
+    """The tool that looks up an entity. Each argument is either a key field or text that contains `{key field}`."""
 
     tool: str
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for looking up this key. Arguments that the key does not determine are None."""
+        """Return the arguments with which to look up this key. Arguments that the key does not determine are None."""
         return {
             argument: _filled(part, parts) if "{" in part else parts.get(part)
             for argument, part in self.arguments.items()
         }
 
     def parts(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts of the key that a look-up's arguments reveal."""
+        """Return the parts of the key that can be read from a look-up's arguments."""
         found: dict[str, Any] = {}
         for argument, part in self.arguments.items():
             value = arguments.get(argument)
@@ -93,7 +95,7 @@ def _template(text: str) -> re.Pattern[str]:
 
 
 PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
-"""Matches a key field in the text of a look-up's argument."""
+"""Matches a key field in the text template of a look-up's argument."""
 
 
 SPOKEN: tuple[Origin, ...] = ("user", "context")
@@ -108,17 +110,17 @@ class Entity(Struct, frozen=True):
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """How many seconds a seen fact remains valid. None means no limit."""
+    """The number of seconds for which a seen fact remains valid. None means that there is no limit."""
     origin: Origin = "system"
     """`conversation` if the entity exists only in the conversation."""
     complete: bool = False
-    """Whether the absence of an entity from all results means that it does not exist, provided that every relevant
-    result was readable.
+    """Whether an entity that is missing from all results does not exist, provided that every relevant result was
+    readable.
     """
 
     @property
     def is_always_there(self) -> bool:
-        """Whether the entity comes from statements instead of tools. Such an entity always exists."""
+        """Whether the entity comes from statements rather than from tools. Such an entity always exists."""
         return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
     def named(self, field: str) -> Field:
@@ -157,50 +159,53 @@ ABSENT = NoValue.ABSENT
 
 
 class OneOf(Struct, frozen=True):
-    """A value left undetermined by writes of the same turn: the old value or one of the new ones."""
+    """A value left undetermined by writes in the same turn: either the old value or one of the new ones."""
 
     values: tuple[Any, ...]
 
 
 class Between(Struct, frozen=True):
-    """A count between two bounds. Used if some calls may or may not have taken effect."""
+    """A count that lies between two bounds, used if some calls may or may not have taken effect."""
 
     least: int
     most: int
 
 
 NOT_KNOWN = frozenset((NoValue, OneOf))
-"""The types of answers that are not a value."""
+"""The types of the answers that are not values."""
 
 
 def is_known(answer: Any) -> bool:
-    """Whether an answer is definite: either a value, or the statement that the entity does not exist."""
+    """Whether an answer is definite: either a value or the information that the entity does not exist."""
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
 class FactSource(Protocol):
     """A source of facts for guards: what the agent has seen, or what is true.
 
-    A source that knows the conversation has two more methods: `traced(value)` returns the origin of a value, and
+    A source that knows the conversation has two additional methods: `traced(value)` returns the origin of a value, and
     `requested()` returns whether the user's request covers the call. See `SeenFacts`.
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value in the field's type, `UNSEEN`, a `OneOf`, or `ABSENT` if the entity does not exist.
+        """Return the value, converted to the field's type, or `UNSEEN`, a `OneOf`, or `ABSENT` if the entity does not
+        exist.
 
-        For `EXISTS`, the answer is True, False or UNSEEN. A value of the wrong type raises ValueError.
+        For `EXISTS`, the answer is True, False or UNSEEN. Raises ValueError if the value has the wrong type.
         """
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the keys of the entities whose fields equal `match`, and whether there are certainly no others."""
+        """Return the keys of the entities whose fields equal `match`, and whether it is certain that there are no
+        others.
+        """
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
-        """Return how many earlier calls of `tool` with arguments equal to `match` were accepted.
+        """Return how many earlier calls to `tool` with arguments equal to `match` were accepted.
 
-        Returns `Between` if some of these calls may have been refused since, or if other calls may have had such
-        arguments. Returns UNSEEN if nothing is known about such calls.
+        Returns `Between` if some of these calls may have been refused in the meantime, or if other calls may have had
+        such arguments. Returns UNSEEN if nothing is known about such calls.
         """
         ...
 
@@ -209,7 +214,7 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""First words of field names that can begin a question, before the entity, such as `is` in `is_late`."""
+"""Words that, as the first word of a field name, can begin a question, such as `is` in `is_late`."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
 """Facts that every host knows, regardless of the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -1,6 +1,7 @@
-"""Counts how many look-up results were captured, readable and mapped to entities, and why the others were not.
+"""Counts how many look-up results were captured, readable and mapped to entities, and determines why the others were
+not.
 
-An unreadable result is always an error in the log or the pack, not in the agent.
+An unreadable result is always a fault in the log or the pack, not a mistake by the agent.
 """
 
 from bisect import bisect_left
@@ -22,9 +23,9 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
 EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "failing", "uncaptured", "refused"]
-"""`shown`: contains something that the entities map. `readable`: contains data, but there is no pack to map it.
-`empty`: data without content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that no
-reader can parse. `failing`: unreadable text that looks like an error.
+"""`shown`: contains a value that an entity maps. `readable`: contains data, but there is no pack to map it. `empty`:
+data without content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that no reader
+can parse. `failing`: unreadable text that looks like an error.
 """
 
 CURES: Final[dict[EvidenceGrade, str]] = {
@@ -45,22 +46,24 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     captured: int
     """The number of results that have content."""
     readable: int
-    """The number of captured results that are data, match a pattern of the pack, or are refusals."""
+    """The number of captured results that are data, match one of the pack's patterns, or are refusals."""
     shown: int | None = None
-    """The number of results that contain something the entities map. None if the pack does not map this tool."""
+    """The number of results that contain a value that an entity maps. None if the pack does not map this tool."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
-    """The advice for each problem, the most common problem first. Empty if every result could be used."""
+    """The advice for each problem, starting with the most common one. Empty if every result could be used."""
 
 
 class EvidenceCount:
-    """Counts of results over conversations. The counts of several parts can be added up."""
+    """Counts of results over conversations. Counts from several parts can be added up."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups, each with its observations. None without a pack; every tool then counts."""
+        """The pack's look-ups, each with its observations. None without a pack, in which case every tool is
+        included.
+        """
         self._mapped: frozenset[str] = frozenset()
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
@@ -74,7 +77,7 @@ class EvidenceCount:
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
         """Count the results of the look-ups in one conversation. Without a pack, count the results of all tools.
 
-        `known` contains the conversation's calls by step. Guards may have read some of their results already.
+        `known` contains the conversation's calls by step. Guards may already have read some of their results.
         """
         lookups, graded, known = self._lookups, self.graded, known or {}
         for result in events:
@@ -101,7 +104,7 @@ class EvidenceCount:
             self.graded.setdefault(tool, Counter()).update(grades)
 
     def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
-        """Subtract counts that were added `times` times."""
+        """Subtract counts that had been added `times` times."""
         for tool, grades in graded.items():
             held = self.graded[tool]
             held.subtract({grade: count * times for grade, count in grades.items()})
@@ -167,8 +170,8 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """Return `count` divided by `of` as a record with its interval. If `of` is 0, both the value and the interval are
-    None.
+    """Return `count` divided by `of`, as a record with its confidence interval. If `of` is 0, both the value and the
+    interval are None.
     """
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
@@ -177,10 +180,10 @@ def rate(count: int, of: int) -> dict[str, Any]:
 
 
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
-    """Return why a field is unknown although the agent of the judged call looked it up and got a result.
+    """Return why a field is unknown even though the agent that makes the judged call looked it up and got a result.
 
-    A refusal is a readable answer. A look-up without a result showed nothing, unless a result with an unknown id may
-    belong to it.
+    A refusal is a readable answer. A look-up without a result is assumed to have shown nothing, unless a result with an
+    unknown id may belong to it.
     """
     seen = ledger.seen_by(at, entity, key)
     if seen is not None and seen.is_contradicted(entity.named(field)):
@@ -196,7 +199,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # The result of a write does not count as a look-up, unless the result was not captured.
+        # The result of a write is not treated as a look-up, except if the result was not captured.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_told(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
@@ -205,7 +208,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the entity has no result, but a result with an unknown id follows it."""
+    """Whether a look-up of the entity has no result but is followed by a result with an unknown id."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -216,7 +219,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
-    """Return the answered calls, from a step on, that may be about the entity. Other calls may be among them."""
+    """Return the answered calls, starting at a step, that may be about the entity. Other calls may be included."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -234,10 +237,12 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """Return a tool's results that may have failed to show the field, whatever their arguments. Cached."""
+    """Return a tool's results that may have failed to show the field, regardless of their arguments. The results are
+    cached.
+    """
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
-        # A late result may belong before other results.
+        # A late result may have to be placed before other results.
         found = [record for record in records if _not_told_at_all(ledger, record, entity, field)]
         ledger.suspects[tool, entity.name, field] = (len(records), found)
     return found
@@ -274,7 +279,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
 
 
 def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
-    """Whether a look-up showed the field of its entity, possibly under another spelling of the key."""
+    """Whether a look-up showed the field for its entity, possibly with a different spelling of the key."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = way.parts(record.call.arguments)
     thing = ledger.thing(entity.name, key_of([named.get(part) for part in entity.key]))
@@ -282,13 +287,13 @@ def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) 
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up requests the entity by its key. None if it lists entities or its arguments are lost."""
+    """Whether a look-up requests the entity by its key. None if it lists entities or its arguments were lost."""
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
             if list(map(loose, named)) != list(map(loose, wanted)):
                 return False
-            # A search by part of the key, such as a date, may be about other entities.
+            # A search by part of the key, such as a date, may concern other entities.
             return True if set(way.arguments.values()) >= set(entity.key) else None
     return None

@@ -1,4 +1,4 @@
-"""The ledger: a record of everything asked, answered, said and done in one trajectory.
+"""The ledger: a record of everything that was asked, answered, said and done in one trajectory.
 
 `ShownThings` holds what results have shown. A value in a user message is a claim, not a fact.
 """
@@ -29,16 +29,18 @@ _GAPS = re.compile(r"[\s_-]+")
 
 
 class Claims:
-    """The values that a user's messages state. More messages may be added to `said`."""
+    """The values stated in the user's messages. More messages may be added to `said`."""
 
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
         self._stating: dict[tuple[str, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """For each set of patterns: the number of messages searched, and the matches, each with step and text."""
+        """For each set of patterns: the number of messages searched so far, and the matches, each with its step and
+        text.
+        """
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the step and text of the last message before a step that states the value. If the value is UNSEEN, the
-        message may state any value.
+        """Return the step and text of the last message before a step in which the user states the value. If the
+        value is UNSEEN, the message may state any value.
         """
         forms = _stating(field, value)
         if not forms:
@@ -71,7 +73,7 @@ def _compile(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[str, ...]:
-    """Return the patterns that state the value. Words in a pattern must match whole words."""
+    """Return the patterns that state the value. The words in a pattern must match whole words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     phrases = tuple(re.escape(each) for claimed, said in claims if claimed == name for each in said)
     match kind:
@@ -108,7 +110,7 @@ def _dates(value: Any) -> Iterator[str]:
 
 
 class MissingResults:
-    """Finds calls whose results are missing. Events are read only as far as needed."""
+    """Finds calls whose results are missing. Events are read only as far as required."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -119,10 +121,10 @@ class MissingResults:
         self._turn = -1
         self._open: list[int] = []
         self._left: list[int] = []
-        """Calls of earlier turns that had no result when the next turn began."""
+        """Calls in earlier turns that had no result when the next turn began."""
 
     def any_before(self, step: int) -> bool:
-        """Whether a result is missing that should have been available to the turn at `step`."""
+        """Whether a result is missing that should have been available in the turn at `step`."""
         self._look(step)
         if self._lost and self._lost[0] < step:
             return True
@@ -150,16 +152,16 @@ class MissingResults:
 
 class Requests(Protocol):
     def keeps(self, at: CallRecord) -> "bool | NoValue":
-        """Whether the user's request covers a call. UNSEEN if only the user can answer this."""
+        """Whether the user's request covers a call. UNSEEN if only the user can tell."""
         ...
 
     def objections(self, at: CallRecord) -> Sequence[object]:
-        """Return why the request does not cover a call. Each reason is an object that converts to text."""
+        """Return why the request does not cover a call. Each reason is an object that can be converted to text."""
         ...
 
 
 class Ledger(ShownThings):
-    """The facts shown in one trajectory, and everything that was asked, said and done."""
+    """The facts shown in one trajectory, and everything that was asked, said and done in it."""
 
     turn = -1
     """The number of the current turn. Its first step is `turn_start`."""
@@ -168,27 +170,29 @@ class Ledger(ShownThings):
     requests: Requests | None = None
     """What the user's request allows, if the pack needs it."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
-    """Returns the raw value that the user stated before a call, in words that code cannot read, or UNSEEN."""
+    """Returns the raw value that the user stated before a call, or UNSEEN. Used for statements that code cannot
+    read.
+    """
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
         self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
-        """Calls that may change something, of write tools or undeclared tools."""
+        """Calls that may change something: calls to write tools and to undeclared tools."""
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
         """Steps of unrecorded user messages."""
         self.answers = Answers()
         self.strays: list[int] = []
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
-        """For each pattern: the number of user messages searched, and the positions of the matches."""
+        """For each pattern: the number of user messages searched so far, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, entity and field: the number of results checked, and the results that may have failed to show the
-        field.
+        """By tool, entity and field: the number of results checked so far, and the results that may have failed to
+        show the field.
         """
         self._to_show: dict[int, CallRecord] = {}
-        """Refused calls, by step, for which a shield made look-ups that the agent has not seen yet."""
+        """Refused calls, by step, whose look-ups were made by a shield and have not been seen by the agent yet."""
 
     @cached_property
     def _missing(self) -> MissingResults:
@@ -216,15 +220,15 @@ class Ledger(ShownThings):
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events, starting at `step`. `made` is the record of the first event if it is a call that was
-        already judged.
+        """Add the next events, starting at `step`. `made` is the record for the first event if that event is a call
+        that was already judged.
         """
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
         self._events += events
         for event in events:
-            # `isinstance` is slow if it fails, and attribute access is fastest if the type is always the same.
+            # A failing `isinstance` check is slow, and attribute access is fastest if the type is always the same.
             if type(event) is Result:
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
@@ -276,12 +280,14 @@ class Ledger(ShownThings):
         self.turn, self.turn_start = turn, start
 
     def perform(self, asked: CallRecord, made: CallRecord) -> None:
-        """Add an action that the last observed call performs."""
+        """Add an action performed by the last observed call."""
         asked.actions = (*asked.actions, made)
         self._begin_action(made)
 
     def suppose(self, made: CallRecord) -> CallRecord:
-        """Assume that an action ran, while another action of the same call is judged. Call `withdraw` afterwards."""
+        """Assume that an action ran while another action of the same call is being judged. Call `withdraw`
+        afterwards.
+        """
         supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
         self._begin_action(supposed)
         return supposed
@@ -312,7 +318,9 @@ class Ledger(ShownThings):
                 self._showing.setdefault(entity, []).append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record the look-ups that a shield made for a refused call. The agent received them with the refusal."""
+        """Record the look-ups that a shield made for a refused call. The agent received their results with the
+        refusal.
+        """
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -342,7 +350,7 @@ class Ledger(ShownThings):
             self._provenance.vouch(context)
 
     def read_ahead(self, result: Result) -> None:
-        """Decode an observed result now, before it is needed."""
+        """Decode an observed result in advance."""
         if self._provenance is not None:
             self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
@@ -350,13 +358,15 @@ class Ledger(ShownThings):
             self._absorb(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded. False if there are no messages, because a log may omit
-        them.
+        """Whether every user message before a step was recorded. False if there are no messages at all, because a
+        log may omit them.
         """
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every message and result before a step is known. A value that they do not contain is then new."""
+        """Whether every message and result before a step is known, so that a value that does not occur in them is
+        new.
+        """
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
@@ -367,7 +377,7 @@ class Ledger(ShownThings):
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
     def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
-        """Yield the user messages before a step that match a pattern, with their steps, latest first."""
+        """Yield the user messages before a step that match a pattern, with their steps, starting with the latest."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
@@ -385,7 +395,9 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """Count the calls of `tool` before `at` whose arguments equal `match` and that took effect or were answered."""
+        """Count the calls to `tool` before `at` that have arguments equal to `match` and either took effect or were
+        answered.
+        """
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"
@@ -397,7 +409,8 @@ class Ledger(ShownThings):
             if made.call.tool != tool and tool not in made.may_be:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
-            # As for staleness, a call of the same turn counts as done until its result arrives.
+            # A call in the same turn is assumed to have run until its result arrives. Staleness is handled in the same
+            # way.
             is_pending = is_write and known_at is not None and made.start == at.start
             happened = (
                 (made.accepted if is_write else made.was_answered()) if is_known else True if is_pending else None

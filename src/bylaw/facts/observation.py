@@ -41,28 +41,28 @@ _STEP = re.compile(r"\.(\*)|\.([A-Za-z_][A-Za-z_0-9-]*)|\[(\*)\]|\[(\d+)\]|\['([
 
 
 class PathError(BylawError):
-    """A path of an observation cannot be parsed."""
+    """Raised if a path in an observation cannot be parsed."""
 
     code = "BY403"
 
 
 NOTHING: Final[Any] = object()
-"""Marks a path that leads to no value."""
+"""Marks a path that does not lead to a value."""
 
 
 class PathScope(Struct, frozen=True, gc=False):
-    """The values at which a path can start."""
+    """The values from which a path can start."""
 
     item: Any
     result: Any
     args: Mapping[str, Any]
     key: Any = NOTHING
     find: "Finder | None" = None
-    """Reads fields of other entities. Available for writes, but not for results."""
+    """Reads fields from other entities. Available for writes but not for results."""
 
 
 Finder = Callable[[str, Any, str], Any]
-"""Takes an entity, a key and a field. Returns the value known at the time, or NOTHING."""
+"""Takes an entity, a key and a field. Returns the value known at that time, or NOTHING."""
 Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {
@@ -97,7 +97,9 @@ def compile_path(text: str) -> Getter:
 
 
 def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
-    """Return the values at a path with `*`. If the container is missing, return NOTHING instead of an empty list."""
+    """Return the values at a path that contains `*`. If the container is missing, return NOTHING rather than an
+    empty list.
+    """
     first = next(place for place, step in enumerate(steps) if step in (None, "*"))
     wanted = list if steps[first] is None else dict
     held = _walk([(start(scope), scope.key)], steps[:first])
@@ -107,7 +109,7 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
 
 
 class ItemPath:
-    """A path to items. If the container is an object, each item comes with its name."""
+    """A path to items. If the container is an object, each item comes with its name in the object."""
 
     def __init__(self, text: str) -> None:
         root, self._steps = _parse(text)
@@ -127,7 +129,7 @@ class ItemPath:
         return False
 
     def is_empty(self, scope: PathScope) -> bool:
-        """Whether the path leads only to empty lists or objects. That is a valid answer."""
+        """Whether the path leads only to empty lists or objects, which is a valid answer."""
         found: list[tuple[Any, Any]] = [(self._start(scope), scope.key)]
         for step in self._steps:
             following = _walk(found, [step])
@@ -139,14 +141,14 @@ class ItemPath:
 
 
 def first_name(text: str) -> str | None:
-    """Return the first field of a result or row that a path enters, or None if the path starts elsewhere."""
+    """Return the first field that a path enters in a result or row, or None if the path does not start there."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
 
 
 _Step = str | int | None
-"""A name, a position, `*` for an object's values, or None for a list's items."""
+"""A name, a position, `*` for the values in an object, or None for the items in a list."""
 
 
 def _parse(text: str) -> tuple[str, list[_Step]]:
@@ -197,22 +199,22 @@ def _walk(found: list[tuple[Any, Any]], steps: Sequence[_Step]) -> list[tuple[An
 
 
 class Observation(Struct, frozen=True):
-    """One way in which the result of a tool shows an entity."""
+    """One way in which a tool's result shows an entity."""
 
     entity: Entity
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     """For each key field, the paths to try in order."""
     fields: dict[str, Getter]
-    """The fields that have their own path."""
+    """The fields that have a path of their own."""
     only: bool
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
-    """Matches text results, even errors, that show the entity. The named groups of the match form the item."""
+    """Matches text results, including errors, that show the entity. The named groups of the match form the item."""
     absent: Pattern | None = None
-    """If this matches the text of a result, the entity does not exist."""
+    """If this pattern matches a result's text, the entity does not exist."""
     is_whole: bool = False
-    """Whether the record is complete, so that a missing field has its default value."""
+    """Whether the record is complete, meaning that a missing field has its default value."""
     reads: frozenset[str] = frozenset()
 
 
@@ -225,7 +227,7 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """Return the raw value of `field` or its default. NOTHING if this result shows neither."""
+        """Return the raw value of `field` or its default. NOTHING if this result does not show either."""
         value = self.show_own(field)
         return self.default(field) if value is NOTHING else value
 
@@ -242,7 +244,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return item.get(field, NOTHING) if isinstance(item, dict) and not self.observation.only else NOTHING  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     def default(self, field: str) -> Any:
-        """Return the default of a field that a complete record omits, or NOTHING."""
+        """Return the default of a field that is missing from a complete record, or NOTHING."""
         observation = self.observation
         if not observation.is_whole or observation.only or field in observation.fields:
             return NOTHING
@@ -252,7 +254,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def tells_more(self) -> bool:
-        """Whether the result shows more than the key: another field, or that the entity does not exist."""
+        """Whether the result shows more than the key: either another field or that the entity does not exist."""
         if not self.exists:
             return True
         entity = self.observation.entity
@@ -262,11 +264,11 @@ class Sighting(Struct, frozen=True, gc=False):
                 has_fields = True
                 if self.show(name) is not NOTHING:
                     return True
-        # If an entity has no other fields, the result shows that it exists.
+        # If an entity has no other fields, the result shows only that the entity exists.
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the record itself, and not only the call, shows the key or another field."""
+        """Whether the key or another field is shown by the record itself and not only by the call."""
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
         for name in observation.entity.fields:
             if name not in observation.fields and item.get(name) is not None:
@@ -293,7 +295,7 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
 ) -> Iterator[Sighting]:
-    """Yield the entities that a call's result shows. `text` is the content if it is text or an error."""
+    """Yield the entities shown by a call's result. `text` is the content if it is text or an error."""
     whole = PathScope(value, value, args)
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
@@ -336,7 +338,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
         for place in places:
             part = place(scope)
             if part.__class__ in _NAMELESS:
-                # The path leads to several values or to none, so it does not identify one entity.
+                # The path leads to several values or to none, so it does not identify a single entity.
                 return None
             if _names_a_thing(part):
                 parts.append(part)
@@ -350,7 +352,9 @@ Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "cont
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Return why a captured result shows nothing of an entity. None if it is a valid answer, such as an empty list."""
+    """Return why a captured result does not show any part of an entity. None if it is a valid answer, such as an
+    empty list.
+    """
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
@@ -367,7 +371,9 @@ def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], val
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether a result contains more than empty lists and records. The result of a search without matches does not."""
+    """Whether a result contains anything other than empty lists and records. A search without matches returns
+    nothing else.
+    """
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
@@ -376,18 +382,18 @@ def _holds_something(value: Any) -> bool:
 
 
 class Change(Struct, frozen=True):
-    """Fields that an accepted write makes stale."""
+    """Fields that become stale when a write is accepted."""
 
     entity: str
     each: ItemPath | None
     key: tuple[tuple[Getter, ...], ...] | None
-    """The key. None means all entities of the kind, because the arguments do not name one."""
+    """The key of the changed entity. None means all entities of the kind, because the arguments do not name one."""
     fields: frozenset[str] | None
-    """The fields. None means all fields and also whether the entity exists."""
+    """The changed fields. None means all fields, including whether the entity exists."""
     by_result: bool = False
     """Whether the result names the entities. Until it arrives, the change applies to all entities of the kind."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
-    """Whether the write changes anything, given its arguments and its result."""
+    """Whether the write changes the entity, given its arguments and its result."""
 
     def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
         if self.when is None:
@@ -398,7 +404,7 @@ class Change(Struct, frozen=True):
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """Yield the keys of the changed entities. None means all entities of the kind."""
+        """Yield the keys of the changed entities. A key of None means all entities of the kind."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.each is not None and self.each.is_misfit(whole)):
             yield None
@@ -418,14 +424,14 @@ class Change(Struct, frozen=True):
 
 
 class PageObservations:
-    """Compiles observations of pages. `paths` contains the entities and collects the errors."""
+    """Compiles observations of pages. `paths` provides the entities and collects the errors."""
 
     def __init__(self, paths: Any, terms: PageTerms | None) -> None:
         self._paths = paths
         self.terms = terms or default_pages()
 
     def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
-        """Compile one observation. Return None if it names no entity."""
+        """Compile one observation. Return None if it does not name an entity."""
         entity: Entity | None = self._paths.entity(body.as_, body.fields, at)
         if entity is None:
             return None
@@ -446,7 +452,7 @@ class PageObservations:
         return Observation(entity, shown, key, fields, only=True)
 
     def shown_by(self, tool: str, observation: Observation) -> Observation:
-        """Return the observation for one tool. If a snapshot has arguments, it shows only part of the page."""
+        """Return the observation for one tool. A snapshot that has arguments shows only part of the page."""
         return (
             replace(observation, each=partial(_of_whole_page, observation.each))
             if tool == self.terms.snapshot
@@ -499,19 +505,19 @@ class PageObservations:
 
 
 class ShownOnPage:
-    """Finds the elements that show an entity in a result that contains a page."""
+    """Finds the elements that show an entity on a page that a result contains."""
 
     def __init__(self, url: Pattern | None, each: tuple[str, ElementTerms | None], terms: PageTerms) -> None:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """Return the items, or none if the result shows another page or only part of the page."""
+        """Return the items. If the result shows a different page or only part of the page, there are none."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
         if isinstance(page, Unreadable) or not page.is_complete:
             return ()
-        # A site may repeat the query in its address, so the pattern must match the whole address.
+        # A site may include the query in its address, so the pattern must match the whole address.
         if self._url is None or not self._url.occurs(page.url):
             return ()
         return [((page, element), NOTHING) for element in self._elements(page)]

@@ -1,7 +1,7 @@
-"""Finds where the value of an argument came from.
+"""Finds the origin of an argument's value.
 
-Events are indexed by their runs of letters and digits. A query examines only the events that contain the rarest run of
-the value. A result is decoded only if it contains the value.
+Events are indexed by the runs of letters and digits that they contain. A query examines only the events that contain
+the rarest run in the value. A result is decoded only if it contains the value.
 """
 
 import re
@@ -31,7 +31,7 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words that occur with the names of authors in field names, as in `sender_email` and `message_id`."""
+"""Words that occur in field names together with words for authors, as in `sender_email` and `message_id`."""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -40,8 +40,8 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Return the fields that identify a record, normalised. None means that any field does, because no field names an
-    author.
+    """Return the normalised names of the fields that identify a record. None means that any field may identify it,
+    because no field names an author.
     """
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
@@ -56,12 +56,12 @@ def is_file_name(field: str) -> bool:
 
 
 def is_search(argument: str) -> bool:
-    """Whether an argument of a look-up is a search text rather than a name."""
+    """Whether a look-up's argument is a search text rather than a name."""
     return bool({*_words(argument)} & _SEARCH_ARGUMENTS)
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the words before a quote show that the user is quoting something, or naming a topic, title or field."""
+    """Whether the words before a quote show that the user is quoting somebody, or naming a topic, title or field."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -73,8 +73,8 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value does not name another person: it is `me`, or mostly digits, as in an account or telephone
-    number.
+    """Whether a value does not name another person, because it is `me` or consists mostly of digits, like an account
+    or telephone number.
     """
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
@@ -86,11 +86,13 @@ def _words(name: str) -> list[str]:
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""Where a value comes from: the user's words, the host's context, a complete field that a tool vouches for, any other
+"""The origin of a value: the user's words, the host's context, a complete field that a tool vouches for, any other
 part of a result, or the agent.
 """
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""Sources by trust, the least trusted first. A combination of values counts as the least trusted of its parts."""
+"""Sources in order of trust, starting with the least trusted. A combination of values is trusted as much as its
+least trusted part.
+"""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -105,7 +107,7 @@ class ValueOrigin(Struct, frozen=True):
 
     kind: OriginKind
     step: int | None = None
-    """The step that first showed the value. None if it came from the host or has no origin."""
+    """The step that first showed the value. None if the value came from the host or has no known origin."""
     tool: str = ""
 
 
@@ -113,7 +115,7 @@ NOWHERE = ValueOrigin("nowhere")
 
 
 class Traced(Struct, frozen=True):
-    """The origin of a value, with the evidence for whether it can be trusted."""
+    """The origin of a value, with the evidence that determines whether the value can be trusted."""
 
     source: TracedSource
     how: Way = "exact"
@@ -122,20 +124,20 @@ class Traced(Struct, frozen=True):
     tool: str = ""
     arguments: Mapping[str, Any] = {}
     field: str = ""
-    """The field of the result, or the labelled line of a text in the result."""
+    """The field in the result, or the labelled line in a text within the result."""
     is_whole: bool = True
-    """Whether the value is the whole field rather than part of a text."""
+    """Whether the value is the whole field, rather than part of a text."""
     beside: Mapping[str, str] = {}
     """The other short fields of the record, normalised."""
     pointed: tuple[str, ...] = ()
-    """For content: the names by which the user referred to the source, normalised."""
+    """For content: the normalised names by which the user referred to the source."""
     parts: tuple[TracedSource, ...] = ()
     """For a derived value: the origins of its parts."""
     number: int = -1
     """The position of the record in the result, or -1 if there is no record."""
 
     def record(self) -> dict[str, Any]:
-        """Return the origin as a record that guards can read."""
+        """Return the origin as a record for guards."""
         told = {name: getattr(self, name) for name in ("source", "how", "tool", "field")}
         return {
             **told,
@@ -148,7 +150,7 @@ class Traced(Struct, frozen=True):
 
 
 class Provenance:
-    """Finds the origins of values in one conversation. Events may be added to `events`."""
+    """Finds the origins of values in one conversation. More events may be added to `events`."""
 
     def __init__(
         self,
@@ -159,7 +161,7 @@ class Provenance:
         tools: Mapping[str, Tool] | None = None,
         pages: "PageTerms | None" = None,
     ) -> None:
-        """`pages` says which tools show browser pages, and which parts of a page anyone may have written."""
+        """`pages` specifies which tools show browser pages, and which parts of a page anyone may have written."""
         self._events = events
         self._pages = pages
         self._instructions = instructions
@@ -178,7 +180,7 @@ class Provenance:
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
-        """Return where `value` comes from among the events before a step."""
+        """Return the origin of `value` among the events before a step."""
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
@@ -193,9 +195,9 @@ class Provenance:
     def trace(self, value: str | float, *, before: int) -> Traced:
         """Return the most trusted origin of `value` among the events before a step.
 
-        The user's words rank first, then the host's, then a whole field of a record, then other content. A value that
-        only repeats an argument of a call is not evidence. This applies to the call's own result, to any result after a
-        write, and, for look-ups of something that a result had shown, to later records.
+        The user's words rank first, then the host's context, then a whole field of a record, then other content. A
+        value that merely repeats a call's argument is not evidence. This applies to the call's own result, to any
+        result after a write and, for look-ups of a value that a result had shown, to later records.
         """
         forms = _forms(value)
         self.index()
@@ -210,7 +212,7 @@ class Provenance:
         for form, way in forms:
             for traced in self.sights(form, before=before):
                 traced = replace(traced, how=way if way != "exact" else traced.how)
-                # Prefer a record, then the source that the user referred to, then a whole value, then the first value
+                # In order of preference: a record, the source that the user referred to, a whole value, the first value
                 # found.
                 found = traced if found is None or _worth(traced) > _worth(found) else found
                 if found.source == "record":
@@ -220,13 +222,14 @@ class Provenance:
     def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
         """Yield, in order, the places in results before a step that show a value and do not merely repeat it.
 
-        With `confirmed`, also yield fields that repeat their call's argument if no result had shown this to the agent.
+        With `confirmed`, also yield fields that repeat an argument of their call, if no result had shown the argument
+        to the agent.
         """
         spelling = spell(value)
         if spelling is None:
             return
         self.index()
-        # Match numbers only as numbers. Without its decimal point, 5.0 would become 50.
+        # Compare numbers only with numbers. Without its decimal point, 5.0 would become 50.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
         handed: Handed | None = None
         for step in self._shown_in.candidates(spelling, before)[:CANDIDATES]:
@@ -252,7 +255,9 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes that had a value as an argument, and the steps of later results that showed it."""
+        """Return the steps of writes that had a value as an argument, and the steps of results that showed the value
+        afterwards.
+        """
         spelling = spell(value)
         if spelling is None:
             return [], []
@@ -261,19 +266,21 @@ class Provenance:
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
 
     def numbers(self, *, before: int) -> list[float]:
-        """Return the numbers said and shown before a step. If there are many, return only the latest."""
+        """Return the numbers that were said or shown before a step. If there are many, return only the latest."""
         self.index()
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """Return the steps of calls, before a step, that had a value as an argument or within one."""
+        """Return the steps before `before` whose calls had a value as an argument or as part of one."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield, in order, the results before a step that show a value, or whose call had the value as an argument."""
+        """Yield, in order, the results before a step that show a value or belong to a call with the value as an
+        argument.
+        """
         spelling = spell(value)
         if spelling is None:
             return
@@ -338,15 +345,16 @@ class Provenance:
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
         if not is_record and tool is not None and tool.trusts("") and self._pages is not None:
             is_record = self._is_shown_by_page(value, step, name, call)
-        # The result of a refused call is text from the shield, which may quote any tool.
+        # The result of a refused call is text from the shield, which may quote any tool's results.
         is_record = is_record and not (call is not None and call.refused)
-        # The agent can influence the result of a call that has an undeclared argument.
+        # If a call has an undeclared argument, the agent can influence the result.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A line inside the text of a field does not count as the field, because the author of the text wrote the line.
+        # A line inside a field's text is not treated as the field itself, because the line was written by the text's
+        # author.
         is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
-        # A record counts regardless of where it appears.
+        # A record is accepted regardless of where it appears.
         named = [] if is_record else [*self._called_by(step, arguments, place.record, beside, before)]
         pointed = tuple(
             dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
@@ -358,7 +366,7 @@ class Provenance:
         )
 
     def _is_shown_by_page(self, value: str | float, step: int, tool: str, call: Call | None) -> bool:
-        """Whether the site itself shows a value on a page, outside the parts that anyone may have written."""
+        """Whether a page shows a value as the site's own content, outside the parts that anyone may have written."""
         from bylaw.actions.page_state import shows_value, text_of
 
         told, terms = self._texts.value(step), self._pages
@@ -367,7 +375,7 @@ class Provenance:
         return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """Return the fields by which the user may refer to a record, normalised. None means any field."""
+        """Return the normalised names of the fields by which the user may refer to a record. None means any field."""
         if (step, number) not in self._own_fields:
             tool = self._tools.get(self._texts.tool(step))
             places = self.places(step)
@@ -381,7 +389,7 @@ class Provenance:
     ) -> Iterator[str]:
         """Yield the names by which the user may refer to a source: its tool's arguments and neighbouring short fields.
 
-        If a field names an author, fields that the author chose do not count unless the user mentions such a field.
+        If a field names an author, the fields chosen by the author are left out unless the user mentions them.
         """
         own = self.own_fields(step, number)
         for path, each in leaf_values(arguments):
@@ -401,7 +409,7 @@ class Provenance:
         )
 
 
-# The conversations in a log usually share a system prompt, so caching normalises it only once.
+# The conversations in a log usually share a system prompt. Thanks to the cache, it is normalised only once.
 _fold_long = lru_cache(maxsize=16)(fold_said)
 
 
@@ -427,7 +435,7 @@ def _forms(value: str | float) -> list[tuple[str | float, Way]]:
 
 
 def plain_link(value: str | float) -> str | float:
-    """Return a link without its scheme and trailing slash. Any other value is unchanged."""
+    """Return a link without its scheme and trailing slash. Return any other value unchanged."""
     if not isinstance(value, str) or not _SCHEME.match(value):
         return value
     return _SCHEME.sub("", value).rstrip("/") or value
@@ -438,5 +446,5 @@ def _worth(traced: Traced) -> tuple[bool, int, bool]:
 
 
 def _may_point(value: str) -> bool:
-    """Whether a value is specific enough to refer to a source. A single letter or a number is not."""
+    """Whether a value is specific enough to refer to a source. Single letters and numbers are not."""
     return 2 < len(value) <= 200 and not value.replace(".", "").replace("-", "").isdigit()

@@ -1,8 +1,8 @@
 """The texts of a conversation's events, and the places of values in results: a whole field, a labelled line, or running
 text.
 
-JSON, YAML, printed Python values and plain text are read. Text inside a record is also read line by line, because a
-bill or letter has `IBAN: ...` on its own line.
+JSON, YAML, printed Python values and plain text can be read. Text inside a record is also read line by line, because a
+bill or letter often has `IBAN: ...` on a separate line.
 """
 
 import json
@@ -33,7 +33,7 @@ _MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
 
 
 def number_forms(text: str) -> tuple[str, ...]:
-    """Return the spellings of a number in a field such as `£96.00`, without trailing zeros or a currency."""
+    """Return other spellings of a number in a field such as `£96.00`, without trailing zeros or without a currency."""
     try:
         return (canonical(float(text)),) if len(text) < 20 else ()
     except ValueError:
@@ -42,7 +42,7 @@ def number_forms(text: str) -> tuple[str, ...]:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a result is incomplete: truncated data, or a placeholder such as `[REDACTED]`."""
+    """Whether a result is incomplete, because the data is truncated or contains a placeholder such as `[REDACTED]`."""
     bare = text.strip()
     if bare[:1] not in ("{", "["):
         return _MARK.fullmatch(bare) is not None
@@ -59,7 +59,7 @@ def _decoded(text: str) -> Any:
 
 
 def parse_result(text: str) -> Any:
-    """Decode a result's text as JSON, or else as YAML, which also covers printed Python values."""
+    """Decode a result's text as JSON or, failing that, as YAML, which also covers printed Python values."""
     data = _decoded(text)
     if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
         return text if data is None else data
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""The maximum length of a single value. Longer values count as texts."""
+"""The maximum length of a single value. Longer values are treated as texts."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -81,7 +81,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
 _LABEL = re.compile(r", (?=[A-Z][\w ]{0,30}: )")
 _LABELS = 3
-"""The minimum number of labels in a line that counts as a row."""
+"""The minimum number of labels in a line for it to be considered a row."""
 _LINE_WORDS = 8
 
 
@@ -89,19 +89,19 @@ class Place(Struct, frozen=True, gc=False):
     field: str
     """The name of the field or line. Empty for a list item or a line without a label."""
     top: str
-    """The field of the record that contains the value. It determines trust. Empty in text without fields."""
+    """The record's field that contains the value and that determines trust. Empty in text without fields."""
     record: int
-    """The position of the record, or -1 if the place is outside all records."""
+    """The position of the record, or -1 if the place is outside any record."""
     is_whole: bool
     within: tuple[str, ...] = ()
-    """If records are nested: the names of the fields between the record's own field and the value."""
+    """For nested records: the names of the fields between the record's own field and the value."""
     is_line: bool = False
-    """Whether the value is a line or item within a field's text, or follows a label there."""
+    """Whether the value is a line or item within the text of a field, or follows a label in it."""
 
 
 class ResultPlaces:
     def __init__(self, content: Any) -> None:
-        """`content` is the text of a result, or decoded data."""
+        """`content` is the text of a result, or its decoded data."""
         self.records: list[dict[str, str]] = []
         """The short fields of each record, normalised."""
         self._mappings: list[Mapping[Any, Any]] = []
@@ -140,7 +140,7 @@ class ResultPlaces:
                 self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True, within))
 
     def find(self, value: str | float, spelling: Spelling) -> Iterator[Place]:
-        """Yield the places of a value, whole values first."""
+        """Yield the places of a value, starting with whole values."""
         yield from self._whole.get(_folded(value), ())
         for place, words in self._texts:
             if spelling.said_in(words):
@@ -150,7 +150,7 @@ class ResultPlaces:
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
-        """Return all fields of a record, including texts and lists, normalised. Empty if there is no such record."""
+        """Return all fields of a record, including texts and lists, normalised. Empty if the record does not exist."""
         if number < 0:
             return {}
         found = self._fields.get(number)
@@ -160,11 +160,11 @@ class ResultPlaces:
         return found
 
     def names(self, number: int) -> list[str]:
-        """Return the field names of a record as written. Empty if there is no such record."""
+        """Return the field names of a record as written. Empty if the record does not exist."""
         return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
 
     def told(self, number: int) -> Iterator[str]:
-        """Yield the field values of a record as written. Items of a list are yielded separately."""
+        """Yield the field values of a record as written. The items in a list are yielded separately."""
         for name, part in self._mappings[number].items():
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
@@ -174,13 +174,15 @@ class ResultPlaces:
         return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
-        """Yield the whole values of one field or of all fields, normalised. An empty name selects list items."""
+        """Yield the whole values of one field or of all fields, normalised. An empty field name selects list items."""
         for value, places in self._whole.items():
             if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether several records have a field and all of them contain a value in it, alone or in a list."""
+        """Whether there are several records with a field and all of them contain a value in it, on its own or in a
+        list.
+        """
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -206,7 +208,7 @@ class ResultPlaces:
 def _rows(text: str) -> list[dict[str, str]]:
     """Return the rows of a text in which every line has the same labels in the same order, as in `Flight: A, Price: 9`.
 
-    If there is any other text, it counts as ordinary text and has no rows.
+    A text with any other line is treated as ordinary text and has no rows.
     """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
@@ -216,7 +218,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the values of a line, with their labels if there are any: `IBAN: X`, `- X`, `Hotels: A, B`."""
+    """Yield the values in a line, with their labels if there are any: `IBAN: X`, `- X`, `Hotels: A, B`."""
     bare = _BULLET.sub("", line).strip()
     if not bare:
         return
@@ -249,7 +251,7 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 
 
 class EventTexts:
-    """The texts of messages, results and call arguments. Events may be added to `events`."""
+    """The texts of messages, results and call arguments. More events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], tools: Mapping[str, Tool]) -> None:
         self._events, self._tools = events, tools
@@ -264,7 +266,7 @@ class EventTexts:
         if text is None:
             text = self._result(step).text
             if "\\u" in text:
-                # JSON may escape non-ASCII characters. 96 must also be found in `\u00a396.00`.
+                # JSON may escape non-ASCII characters: 96 must also be found in `\u00a396.00`.
                 text = _ESCAPED.sub(_unescaped, text)
             self._texts[step] = text
         return text
@@ -276,7 +278,7 @@ class EventTexts:
         return found
 
     def data(self, step: int) -> ResultPlaces:
-        """Return the places of values inside the data of a message part."""
+        """Return the places of values in the data of a message part."""
         found = self._data.get(step)
         if found is None:
             found = self._data[step] = ResultPlaces(self._result(step).value())
@@ -354,7 +356,9 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Return the data with all object keys outside `names` turned into values, as in `{"jo@x.com": "editor"}`."""
+    """Return the data, with all object keys that are not in `names` turned into values, as in `{"jo@x.com":
+    "editor"}`.
+    """
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]
@@ -366,7 +370,7 @@ def with_keys(value: Any, names: Collection[str]) -> Any:
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """Yield the values in a call's arguments that can be traced, each with its path, such as `flights[].date`.
+    """Yield the traceable values in a call's arguments, each with its path, such as `flights[].date`.
 
     In running text, only identifiers (addresses, links, codes) are traced.
     """

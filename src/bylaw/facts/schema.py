@@ -1,4 +1,4 @@
-"""The compiled entities, observations, card facts and changes of a pack. `schema_reader` builds them from YAML."""
+"""A pack's compiled entities, observations, card facts and changes. `schema_reader` builds them from YAML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Computed(Struct, frozen=True):
-    """The value of an expression, or the reason why there is none."""
+    """The value of an expression, or the reason why it has none."""
 
     value: Any = None
     lacking: tuple[Fact, ...] = ()
-    """Unknown facts that the value depends on."""
+    """The unknown facts on which the value depends."""
     fault: str = ""
-    """Why the expression failed although its facts are known."""
+    """Why the expression failed even though its facts are known."""
 
 
 class CardFact(Struct, frozen=True):
-    """A value shown on a tool's cards and in its sentences, such as the price."""
+    """A value, such as the price, that is shown on a tool's cards and in its sentences."""
 
     name: str
     code: str
@@ -37,15 +37,15 @@ class CardFact(Struct, frozen=True):
     """How to format the value, with the keys `title`, `currency` and `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields that the expression reads, as `Entity.field`. With several entities, each attribute counts for each of
-    them.
+    """The fields that the expression reads, as `Entity.field`. If it reads several entities, each attribute is
+    listed for all of them.
     """
     unnamed: frozenset[str] = frozenset()
-    """The entities that the expression reads by keys that are not arguments of the call."""
+    """The entities that the expression reads using keys that are not arguments of the call."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
-"""A compiled expression over `args`, `result`, `item` and `old`. It returns NOTHING if a needed value is unknown."""
+"""A compiled expression over `args`, `result`, `item` and `old`. It returns NOTHING if a required value is unknown."""
 
 
 class WorldChange(Struct, frozen=True):
@@ -58,28 +58,28 @@ class WorldChange(Struct, frozen=True):
     when: Expression | None = None
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
     is_through: bool = False
-    """Whether the changed entity is identified through another entity. If that reference is unknown, any entity of the
-    kind may change.
+    """Whether the changed entity is identified by a reference in another entity. If the reference is unknown, any
+    entity of the kind may change.
     """
 
     def fields(self) -> frozenset[str]:
         return frozenset((*self.set, *self.to))
 
     def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
-        """Whether an entity with the fields `old` changes. None if unknown."""
+        """Whether an entity whose fields are `old` changes. None if unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
         return found if isinstance(found, bool) else None
 
     def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
-        """Return, for each affected entity, the scope in which paths start."""
+        """Return, for each affected entity, the scope from which paths start."""
         whole = PathScope(args, result, args)
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """Return the affected entity's key. Missing parts are NOTHING. None means any entity."""
+        """Return the key of the affected entity. Missing parts are NOTHING. None means any entity."""
         parts = [
             next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
         ]
@@ -93,7 +93,7 @@ def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the typed fields of a record, except for those that cannot be converted."""
+    """Return the typed fields of a record, leaving out those that cannot be converted."""
     known: dict[str, Any] = {}
     for name, value in record.items():
         if name in entity.fields and value is not UNSEEN:
@@ -151,7 +151,9 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """Return a field's value after a write, given its arguments and, once known, its result. NOTHING if unknown."""
+    """Return a field's value after a write, given the write's arguments and, once known, its result. NOTHING if
+    unknown.
+    """
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -174,8 +176,8 @@ def effect_on(
                 after = effect.to[field.name](names_in(scope, old))
             else:
                 how, value = effect.set[field.name]
-                # A world knows the current values of other entities. An agent may have seen those values at another
-                # time.
+                # A world contains the current values of other entities. An agent may have seen those values at a
+                # different time.
                 after = moved(field, current, how, value(PathScope(scope.item, scope.result, scope.args, scope.key)))
             if after is NOTHING:
                 return NOTHING
@@ -183,18 +185,18 @@ def effect_on(
 
 
 class Stored(Struct, frozen=True):
-    """Where an entity's records are: a table or a path in a document, and a path within each item."""
+    """The location of an entity's records: a table or a path in a document, followed by a path within each item."""
 
     observation: Observation
     table: str = ""
     of: str = ""
-    """The path to the container of the item, if items need a value from the container."""
+    """The path to the items' container, if items need a value from it."""
     each: str = ""
     list: str = ""
-    """If items are not entities themselves: the field under which items with the same key form a list."""
+    """If items are not entities themselves: the field in which items with the same key are collected as a list."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
-        """Yield every item, with `$of` set to its container."""
+        """Yield every item, with `$of` set to the item's container."""
         whole = PathScope(data, data, {})
         if not self.of:
             yield from (PathScope(item, data, {}, name) for item, name in _items(self.each, whole))
@@ -210,38 +212,42 @@ def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
 
 class ShownResults(Protocol):
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Return records `{arguments, value, step}` of the calls whose arguments equal `match`, oldest first."""
+        """Return records of the form `{arguments, value, step}` for the calls whose arguments equal `match`, oldest
+        first.
+        """
         ...
 
 
 FieldSearch = Callable[[Key, ShownResults], Any]
-"""Finds a field's value in the results shown, or returns UNSEEN."""
+"""Finds a field's value in the results that were shown, or returns UNSEEN."""
 
 
 class Schema(Struct, frozen=True):
-    """The facts that a pack's tools show and change."""
+    """The facts that a pack's tools show or change."""
 
     entities: dict[str, Entity]
     tools: dict[str, Tool]
     shows: dict[str, dict[str, tuple[Observation, ...]]]
-    """How results show an entity, by tool and entity."""
+    """The ways in which results show an entity, by tool and entity."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
     """Look-up functions by entity and field. They are used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
-    """Where a database with a different structure keeps an entity's records."""
+    """The places where a database with a different structure keeps an entity's records."""
     called: Mapping[str, Tool] = {}
-    """The tools that a call can name. Actions are not included."""
+    """The tools that a call can name, without the actions."""
     takes_actions: bool = False
-    """Whether actions may appear as calls, as in a pack's cases."""
+    """Whether actions may appear as calls, as they do in a pack's cases."""
     writing: frozenset[str] = frozenset()
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """For each entity and field, look-ups by its own key that may show the field. The declared `read` comes first."""
+    """For each entity and field, look-ups by the entity's key that may show the field, starting with the declared
+    `read`.
+    """
     is_told: bool = False
-    """Whether any fact comes from the user's words."""
+    """Whether any facts come from the user's words."""
     zone: tzinfo | None = None
-    """The time zone of all times. None means UTC."""
+    """The time zone for all times. None means UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
     """Additional facts that appear on each tool's cards and in its sentences."""
     actions: "Actions | None" = None
@@ -267,7 +273,7 @@ class Schema(Struct, frozen=True):
         return ways
 
     def may_write(self, name: str) -> bool:
-        """Whether calls of a tool may change something, as declared in the pack. An action cannot be called."""
+        """Whether a tool's calls may change something, as declared in the pack. An action cannot be called."""
         tool = self.called.get(name)
         has_actions = self.actions is not None and name in self.actions.by_tool
         return tool is None or tool.effect == "write" or has_actions
@@ -281,7 +287,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
     def texts(self) -> frozenset[str]:
-        """Return the arguments that every tool that has them declares as text."""
+        """Return the arguments that are declared as text by every tool that has them."""
         declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
         others = {
             name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"
@@ -289,7 +295,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for name, _ in declared) - others
 
     def has_expiring(self) -> bool:
-        """Whether any fact expires, so that the times of events matter."""
+        """Whether any facts expire, so that the times of events matter."""
         return any(entity.fresh_for is not None for entity in self.entities.values())
 
     def declared(self) -> dict[str, frozenset[str]]:

@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 
 class SchemaError(BylawError):
-    """Raised if entities, observations or changes of a pack contradict each other."""
+    """Raised if a pack's entities, observations or changes contradict each other."""
 
     code = "BY404"
 
 
 class PathReader:
-    """Compiles paths and expressions of `entities.yaml` and `tools.yaml`, and collects every error."""
+    """Compiles paths and expressions from `entities.yaml` and `tools.yaml`, and collects all errors."""
 
     def __init__(
         self,
@@ -61,10 +61,12 @@ class PathReader:
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Compiles an expression, given its text and place. This package does not import the guard language."""
+        """Compiles an expression, given its text and its location. (This package does not import the guard
+        language.)
+        """
 
     def value(self, path: Any, at: YamlPath) -> Getter:
-        """Compile a path. If the value is not a path, it is a constant."""
+        """Compile a path. A value that is not a path is a constant."""
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
@@ -76,7 +78,7 @@ class PathReader:
             return lambda scope: None
 
     def each(self, path: Any, at: YamlPath) -> ItemPath | None:
-        """Compile a path with stars. The compiled path yields items with their keys."""
+        """Compile a path that contains stars. The compiled path yields items with their keys."""
         if path is None:
             return None
         try:
@@ -104,7 +106,7 @@ class PathReader:
         )
 
     def through(self, body: Mapping[str, Scalar], at: YamlPath) -> Getter:
-        """Compile a reference to a field of another entity, such as `{of: Line.account_id, key: $args.line_id}`."""
+        """Compile a reference to a field in another entity, such as `{of: Line.account_id, key: $args.line_id}`."""
         name, _, field = str(body["of"]).partition(".")
         other = self.entities.get(name)
         if other is None or field not in other.fields:
@@ -165,7 +167,7 @@ class PathReader:
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
     def entity(self, said: Any, fields: Iterable[str], at: YamlPath) -> Entity | None:
-        """Return a declared entity. Report an unknown entity, or fields that it lacks."""
+        """Return a declared entity. Report the entity if it is unknown, and report fields that it does not have."""
         entity = self.entities.get(str(said))
         if entity is None:
             self.fault(f"`{said}` is not an entity", *at, hint=meant(str(said), self.entities), lacks=f"entity {said}")
@@ -177,14 +179,14 @@ class PathReader:
         return entity
 
     def place(self, *at: str | int) -> str:
-        """Return a place in the pack's files."""
+        """Return a location in the pack's files."""
         if at[:1] not in (("tools",), ("actions",)):
             return self._source.place(*at)
         return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
 
 
 def is_through(entity: Entity, body: Any) -> bool:
-    """Whether a key is a reference to a field of another entity."""
+    """Whether the key is a reference to a field in another entity."""
     return isinstance(body, dict) and "of" in body and "of" not in entity.key
 
 
@@ -222,7 +224,9 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report entities that an effect changes but `changes` omits, because their old values would still count."""
+        """Report entities that an effect changes but `changes` does not list, because their old values would still
+        be considered current.
+        """
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
@@ -326,11 +330,11 @@ def _change(text: str) -> WrittenChange:
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
-"""Texts with which look-ups report that they found nothing."""
+"""Texts by which look-ups report that they found nothing."""
 
 
 class SchemaReader:
-    """Reads `entities.yaml` and the changes in `tools.yaml`, and collects every error."""
+    """Reads `entities.yaml` and the changes in `tools.yaml`, and collects all errors."""
 
     def __init__(
         self,
@@ -341,7 +345,9 @@ class SchemaReader:
         compared_with_none: Collection[str] = (),
         actions: "Actions | None" = None,
     ) -> None:
-        """`compared_with_none` contains the fields that guards compare with None, and `actions` the pack's actions."""
+        """`compared_with_none` contains the fields that guards compare with None. `actions` contains the pack's
+        actions.
+        """
         self._actions = actions
         self._pages = actions.pages if actions is not None else None
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
@@ -366,7 +372,7 @@ class SchemaReader:
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
         for entity in list(self._paths.entities.values()):
-            # A look-up shows its own entity, unless the observations of the tool declare otherwise.
+            # A look-up shows its own entity unless the tool's observations declare otherwise.
             tool = entity.read.tool if entity.read is not None else ""
             if tool in self._tools and tool not in self._file.observations and not self._is_generic(tool):
                 own = WrittenObservation(entity.name, absent=_NOT_THERE)
@@ -386,7 +392,7 @@ class SchemaReader:
         )
 
     def _check_evidence(self, tool: str, bodies: Sequence[WrittenObservation]) -> None:
-        """Report an error for observations of results that the agent may have written itself."""
+        """Report an error for observations whose results the agent may have written itself."""
         if self._actions is None:
             return
         from bylaw.actions.evidence import why_no_evidence
@@ -397,7 +403,7 @@ class SchemaReader:
             self._paths.fault(why, "observations", tool, hint=hint)
 
     def _is_generic(self, tool: str) -> bool:
-        """Whether a tool shows pages or the results of its actions, and so has no record of its own."""
+        """Whether a tool has no record of its own, because it shows pages or the results of its actions."""
         is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
         return is_browser or any(tool in each.of for each in self._tools.values())
 
@@ -485,7 +491,7 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Report a look-up by key whose tool declares no parameters, which were probably forgotten."""
+        """Report a look-up by key if its tool does not declare any parameters, which were probably forgotten."""
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} uses them to look up `{at[1]}`"
         hint = (
@@ -546,7 +552,7 @@ class SchemaReader:
         )
 
     def _keys_of(self, said: str, type_: Any, at: YamlPath) -> tuple[str, str] | None:
-        """Parse `keys_of: Loan.member_id` into entity and field."""
+        """Parse `keys_of: Loan.member_id` into an entity and a field."""
         kind, _, field = said.partition(".")
         entities = self._file.entities
         body, own = entities.get(kind), entities.get(str(at[1]))
@@ -581,7 +587,7 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether a tool shows a complete record. The entity's look-up does; a list does not.
+        """Whether a tool shows a complete record. The entity's own look-up does, but a list does not.
 
         An entity that exists only in the conversation has no look-up.
         """
@@ -596,7 +602,7 @@ class SchemaReader:
 def _names_read(body: WrittenObservation) -> frozenset[str]:
     keys = body.key.values() if isinstance(body.key, dict) else (body.key,)
     within = (*keys, *body.fields.values())
-    # With `each`, a path that begins with `$.` starts at the item.
+    # With `each`, a path beginning with `$.` starts at the item.
     paths = [path for path in within if body.each is None or str(path).startswith("$result")]
     found: set[str] = set()
     for path in (body.each, *paths):

@@ -42,14 +42,15 @@ from bylaw.trace.event import Call, Result
 _JOINTS = re.compile(r"[\s,;/]+")
 _PIECES = 8
 _LETTERS = 3
-"""Pieces with fewer letters than this would match anywhere."""
+"""Shorter pieces would match anywhere."""
 _DIGITS = 6
 
 
 def derive(provenance: Provenance, value: str | float, traced: Traced, *, before: int) -> Traced:
-    """Return the origin of a value assembled from other values, if its parts are found. Otherwise return `traced`.
+    """Return the origin of a value that was assembled from other values, if its parts are found. Otherwise, return
+    `traced`.
 
-    A sum may match by chance, so a sum still counts as the agent's own value, and `parts` lists the candidates.
+    Because a sum may match by chance, it is still treated as the agent's own value, and `parts` lists the candidates.
     """
     if traced.source != "agent":
         return traced
@@ -89,17 +90,17 @@ _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
 
 
 class ArgumentOrigin(Struct, frozen=True):
-    """Where an argument came from, and where it was used again."""
+    """The origin of an argument, with the steps where its value was used and shown again."""
 
     argument: str
     traced: Traced
     written_at: tuple[int, ...] = ()
     """Steps of earlier writes that had this argument."""
     shown_again_at: tuple[int, ...] = ()
-    """Steps of results that showed the argument after such a write. These results are not evidence."""
+    """Steps of results that showed the argument after such a write and are therefore not evidence."""
 
     def record(self) -> dict[str, Any]:
-        """Return the origin for an audit's output, without values and quoted words."""
+        """Return the origin for an audit's output, without any values or quoted words."""
         traced = self.traced
         told: dict[str, Any] = {"argument": self.argument, "source": traced.source, "how": traced.how}
         if traced.step is not None:
@@ -116,7 +117,7 @@ class ArgumentOrigin(Struct, frozen=True):
 
 
 def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: Any) -> Mapping[str, Any] | NoValue:
-    """Return the origin of a value in the form that guards read. For a list or record, return the origin of its least
+    """Return the origin of a value in the form read by guards. For a list or record, return the origin of its least
     trusted part.
 
     Returns UNSEEN if the value was not found and a message or result was not captured.
@@ -134,7 +135,9 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Return the origin of each argument of a call. The least trusted part of a combined value counts."""
+    """Return the origin of each of a call's arguments. For a combined value, this is the origin of its least trusted
+    part.
+    """
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -150,7 +153,7 @@ def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> li
 
 def _parts(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
-        # Also list addresses joined into one text, and identifiers inside composed text.
+        # Also list addresses that are joined into one text, and identifiers inside a composed text.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []
@@ -158,7 +161,7 @@ def _parts(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """The facts that the agent of a call had seen before its turn."""
+    """The facts that the agent making a call had seen before its turn."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -166,11 +169,11 @@ class SeenFacts:
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
         self._is_asked_more = False
-        """Whether anything other than a well-formed fact was requested, such as members, counts or origins."""
+        """Whether something other than a well-formed fact was requested, such as members, counts or origins."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return the value that the agent saw, or ABSENT. UNSEEN if it saw none or the value is stale."""
-        # Several guards, and later the settlement, read the same facts of one call.
+        """Return the value that the agent saw, or ABSENT. UNSEEN if the agent saw no value or the value is stale."""
+        # The same facts about one call are read by several guards and later by the settlement.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
         if found is NOTHING:
@@ -182,7 +185,7 @@ class SeenFacts:
         return found
 
     def asked(self) -> Iterable[Fact] | None:
-        """Return every fact requested so far, or None if anything other than facts was requested."""
+        """Return every fact requested so far, or None if something other than facts was requested."""
         return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -197,7 +200,7 @@ class SeenFacts:
             return self._look_further(None, entity, key, field)
         visible = VisibleThing(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
-        # Existence is in doubt only after a result said that the entity does not exist.
+        # Existence is in doubt only once a result has said that the entity does not exist.
         if thing.is_ever_absent:
             there = visible.is_there()
             if there is None:
@@ -209,8 +212,11 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _told(self, entity: Entity, key: Key, field: Field) -> Any:
-        """Return what only the user or the host can state, read by code if possible, or else by a model."""
-        # A text that is in no record may be misspelt or about something else. A model can tell the difference.
+        """Return a fact that only the user or the host can state, as read by code or, if that is not possible, by a
+        model.
+        """
+        # A text that does not occur in any record may be misspelt or about something else. A model can tell the
+        # difference.
         has_model = self._ledger.stated is not None
         found = Testimony(self._ledger, self._at, self._context).read(field, is_checked=has_model)
         if found is not UNSEEN or field.origin != "user" or self._ledger.stated is None:
@@ -238,7 +244,9 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return where a value came from; for a list, its least trusted part. UNSEEN in an incomplete history."""
+        """Return the origin of a value; for a list, the origin of its least trusted part. UNSEEN if the history is
+        incomplete.
+        """
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
@@ -251,24 +259,24 @@ class SeenFacts:
         return [] if requests is None else [str(each) for each in requests.objections(self._at)]
 
     def requested(self) -> bool | NoValue:
-        """Whether the user's request covers the call. UNSEEN if only the user can answer this."""
+        """Whether the user's request covers the call. UNSEEN if only the user can tell."""
         self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Yield every fact requested so far, with its value."""
+        """Yield every fact requested so far, each with its value."""
         for asked, answer in self._read.items():
             if len(asked) == 3:
                 entity, key, field = asked
                 yield f"{entity}{list(key)}.{field}", answer
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """Return the sighting that the answer of `read` is based on."""
+        """Return the observation behind the answer of `read`."""
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the seen entities that equal `match`. There may be others, unless the entity is complete."""
+        """Return the seen entities that equal `match`. There may be others, unless the entity is declared complete."""
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         is_named = bool(keys and match.keys() >= set(entity.key))
@@ -300,7 +308,7 @@ def matching(
 
 
 class _Shown(NamedTuple):
-    """The results that a look-up function may search. The agent has seen them, and the field has not changed since."""
+    """The results that a look-up function may search: the agent has seen them, and the field has not changed since."""
 
     ledger: Ledger
     at: CallRecord
@@ -318,7 +326,7 @@ class _Shown(NamedTuple):
 
 
 class Testimony:
-    """What only the user or the host can state, as of one call. It is the same for every source of facts."""
+    """Facts that only the user or the host can state, as of one call. They are the same for every source of facts."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -326,12 +334,12 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field, *, is_checked: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_checked`, text and numbers count only if a result shows them too, and
-        finding no statement does not prove that there is none.
+        """Return the value, or UNSEEN. With `is_checked`, text and numbers are accepted only if a result shows them
+        too, and the absence of a statement does not prove that none was made.
         """
         if field.origin == "context":
             given = self._context.get(field.name)
-            # An empty text does not count as a value. Two empty names do not mean the same customer.
+            # An empty text is not treated as a value: two empty names do not mean the same customer.
             is_given = field.name in self._context and not (isinstance(given, str) and not given.strip())
             return coerce(field, given) if is_given else UNSEEN
         for saying in field.sayings:
@@ -340,7 +348,7 @@ class Testimony:
                 return coerce(field, value)
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
         denied: set[Any] = set()
-        """Values that a later message mentions without plainly stating them."""
+        """Values that a later message mentions without clearly stating them."""
         for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have stated something else since then.
@@ -357,7 +365,7 @@ class Testimony:
                     return coerce(field, saying.value)
                 value = _stated(field, match)
                 return value if not is_checked or self._is_shown(field, value) else UNSEEN
-        # The default applies if the user stated no value and all messages were recorded and are clear.
+        # The default applies if the user did not state a value and all messages were recorded and are clear.
         has_default = field.default is not UNDECLARED and not (is_checked and field.default is None)
         is_unsaid = bool(sayings) and has_default and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
@@ -375,12 +383,12 @@ class Testimony:
     def _meant(
         self, sayings: Sequence[tuple[Saying, Pattern]], text: str
     ) -> tuple[list[tuple[Saying, Match]], set[Any]]:
-        """Return what a message plainly states, and the values that it only mentions."""
+        """Return the values that a message clearly states, and those that it only mentions."""
         meant: list[tuple[Saying, Match]] = []
         unmeant: set[Any] = set()
         read: list[Match] = []
         for saying, pattern in sayings:
-            # A later pattern does not match text that an earlier pattern has matched.
+            # A later pattern cannot match text that an earlier pattern has already matched.
             every = self._found(saying, pattern, text)
             found = [each for each in every if not any(_overlap(each, other) for other in read)]
             plain = [each for each in found if is_meant(text, each.start(), each.end())]
@@ -402,12 +410,14 @@ def _overlap(one: Match, other: Match) -> bool:
 
 
 def _value(saying: Saying, match: Match) -> Any:
-    """Return the value of a saying, or the words that its last group matched."""
+    """Return the value that a saying declares or, otherwise, the words that its last group matched."""
     return saying.value if saying.value is not None else str(match[match.lastindex or 0]).lower()
 
 
 def _stated(field: Field, match: Match) -> Any:
-    """Return the value of the matched words. A date may be given in words. UNSEEN if the date is ambiguous."""
+    """Return the value expressed by the matched words. A date may be given in words. UNSEEN if the date is
+    ambiguous.
+    """
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -415,7 +425,7 @@ def _stated(field: Field, match: Match) -> Any:
 
 
 FOREVER = 1 << 60
-"""A step that is later than every other step."""
+"""A step that is later than any other step."""
 
 
 class _LookedUp:
@@ -450,14 +460,16 @@ class _LookedUp:
 
 
 class HindsightFacts:
-    """The facts in the ledger. A later result also counts if no write has changed the field since the judged call."""
+    """The facts in the ledger. A later result is also used if no write has changed the field since the judged call."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._seen = SeenFacts(ledger, at, context)
-        """Facts that no database contains: what was said and shown before the call, not what was confirmed later."""
+        """Facts that no database contains, based on what was said and shown before the call and not on what was
+        confirmed later.
+        """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         if field.origin != "system" or entity.origin == "conversation":
@@ -482,11 +494,13 @@ class HindsightFacts:
             return found
         elif there is False:
             return ABSENT
-        # Writes of the same turn may leave a few values possible.
+        # Writes in the same turn may leave a few values possible.
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
     def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """Return a field's value as shown before the call's turn or later. NOTHING if neither determines it."""
+        """Return a field's value, as shown either before the call's turn or later. NOTHING if neither determines the
+        value.
+        """
         shown = thing.shown(field.name)
         known = shown_before(shown, self._at.start)
         if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
@@ -501,7 +515,9 @@ class HindsightFacts:
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows it."""
+        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows
+        whether it exists.
+        """
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
         if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
             return True
@@ -532,7 +548,8 @@ class HindsightFacts:
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        # Read the fields from the conversation, even if a world that cannot list entities takes precedence.
+        # The fields must be read from the conversation even in a subclass with a world, which may be unable to list
+        # entities.
         keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
@@ -540,16 +557,16 @@ class HindsightFacts:
         return self._ledger.done(tool, match, self._at)
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value. Only the conversation can show it."""
+        """Return the origin of a value, which only the conversation can show."""
         return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
-        """Return whether the user's request covers the call. Only the conversation can show it."""
+        """Return whether the user's request covers the call, which only the conversation can show."""
         return self._seen.requested()
 
 
 class WorldFacts(HindsightFacts):
-    """A world as of one call. Facts that the world lacks are read from the conversation."""
+    """A world as of one call. Facts that are missing from the world are read from the conversation."""
 
     def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         super().__init__(ledger, at, context)

@@ -1,6 +1,6 @@
-"""The values that results have shown of each entity, with their step, their agent, and whether they are stale.
+"""The values that results have shown for each entity, each with its step and agent and whether it is stale.
 
-Two look-ups may contradict each other only if neither was made after the other's answer.
+Two look-ups can contradict each other only if neither was made after the other one's answer.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,7 +19,9 @@ from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""How many seconds a later event's time may be earlier. Clocks differ, and times may be rounded."""
+"""The number of seconds by which a later event may have an earlier time, because clocks differ and times may be
+rounded.
+"""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -33,7 +35,7 @@ class Shown(Struct, frozen=True, gc=False):
 
 
 class SeenThing:
-    """The sightings of one entity and, for each field that has been read, its values."""
+    """The observations of one entity and, for each field that has been read, its values."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
@@ -74,12 +76,12 @@ class SeenThing:
 class ShownThings:
     """Everything that results have shown in one trajectory, by entity.
 
-    A result is decoded once, when a guard asks for an entity that it may show. Every query is made as of a step, so
-    that later events never change the answer for a judged call.
+    A result is decoded once, when a guard requests an entity that the result may show. Every query is made as of a
+    step, so later events never change the answer for a judged call.
     """
 
     _looked_for_times = 0
-    """The number of events that were searched for a time."""
+    """The number of events that have been searched for a time."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -269,13 +271,13 @@ delivered_at = attrgetter("delivered")
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """Return `entry` and the values that were looked up concurrently with it."""
+    """Return `entry`, together with the values that were looked up concurrently with it."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
 
 def newest_of(shown: Sequence[Shown]) -> Shown:
-    """Return the value with the latest look-up. A value delivered before that look-up does not count as newer."""
+    """Return the value from the latest look-up. A value delivered before that look-up cannot be newer."""
     newest = shown[-1]
     for each in reversed(shown):
         if each.delivered < newest.as_of:
@@ -286,7 +288,9 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """Return the newest value that an agent had seen before a step, and those looked up concurrently with it."""
+    """Return the newest value that an agent had seen before a step, together with values looked up concurrently with
+    it.
+    """
     recent: list[Shown] = []
     newest: Shown | None = None
     for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
@@ -300,17 +304,19 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
 
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """Return the value if all are equal. Otherwise return `OneOf` them, or UNSEEN if one is a bare `null`."""
+    """Return the value if all values are equal. Otherwise, return a `OneOf` of them, or UNSEEN if one is a bare
+    `null`.
+    """
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Return whether an entity exists, according to everything that was shown and is still current. None if results
+    """Return whether an entity exists, based on everything that was shown and is still current. None if results
     contradict each other.
 
-    `changed` is the step of the last write that may have changed this; earlier deliveries are ignored. If an entity was
-    first absent and later present, it exists, because it may have been created meanwhile. The reverse order without a
-    deleting write is a contradiction.
+    `changed` is the step of the last write that may have created or deleted the entity; earlier deliveries are ignored.
+    If an entity was absent at first and present later, it exists, because it may have been created in the meantime. In
+    the reverse order, without a write that deletes the entity, this is a contradiction.
     """
     first = 0 if changed is None else bisect_right(shown, changed, key=delivered_at)
     current = [each for each in shown[first:] if is_current(each)]
@@ -322,7 +328,7 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
 
 
 class VisibleThing:
-    """One entity as a call's agent had seen it before the turn of the call."""
+    """One entity as seen by a call's agent before the turn of the call."""
 
     __slots__ = ("_at", "_entity", "_key", "_thing", "_things")
 
