@@ -4,7 +4,7 @@ An attack is stopped only if a call for the injected goal is blocked. Any answer
 disturbs a run without an attack.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -52,9 +52,6 @@ class Measured(Struct):
     suites: dict[str, Tally]
     pipelines: dict[str, Tally]
     whole: Tally
-
-
-PackOf = Callable[[str], Pack]
 
 
 def own_pack(suite: str) -> Pack:
