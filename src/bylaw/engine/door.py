@@ -159,7 +159,7 @@ def context(given: Any) -> Mapping[str, Any] | None:
 
 def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
     """Return the JSON unchanged, or raise `ValueError` if it is nested too deeply."""
-    if json.count(b"[") + json.count(b"{") > most:
+    if len(json) > most and json.count(b"[") + json.count(b"{") > most:
         depth = 0
         for found in _BRACKET.finditer(json):
             depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)

@@ -23,7 +23,7 @@ SHOW = (
 ENOUGH = 2
 """After this many unclear answers to a card, the agent is told to stop asking."""
 _PERSON = "A reviewer must decide the rest. Do not try again before then."
-_MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
+_TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
     (
         ("note", "{tool} goes ahead, but note:"),
         ("done", f"{IS_DONE} ({{tool}}): this call already ran, so it was not run again."),
@@ -82,6 +82,13 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     ),
 )
 """The parts of the message. Each part uses its first line whose conditions are all true; `-` negates a condition."""
+_MESSAGE = [
+    [
+        ({name for name in when.split() if name[0] != "-"}, {name[1:] for name in when.split() if name[0] == "-"}, line)
+        for when, line in part
+    ]
+    for part in _TEXTS
+]
 
 
 def feedback(
@@ -149,12 +156,11 @@ def feedback(
         "confirmable": not runs and any(ground.puts_card for ground in objecting),
     }
     holding = {name for name, value in (texts | flags).items() if value}
-    lines = (next((line for when, line in part if _holds(when, holding)), "") for part in _MESSAGE)
+    lines = (
+        next((line for needed, barred, line in part if needed <= holding and not barred & holding), "")
+        for part in _MESSAGE
+    )
     return "\n".join(line.format_map(texts) for line in lines if line)
-
-
-def _holds(when: str, holding: set[str]) -> bool:
-    return all((name.removeprefix("-") in holding) is not name.startswith("-") for name in when.split())
 
 
 def _needs_person(ground: Ground) -> bool:
