@@ -44,12 +44,14 @@ class SeenThing:
         """Whether any result has shown that the entity does not exist."""
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
         self.lost: list[tuple[int, int, str]] = []
-        """Look-ups of this entity with unreadable answers: the steps of look-up and answer, and the agent."""
+        """Look-ups of this entity whose answers were unreadable: the step of the look-up, the step of the answer,
+        and the agent.
+        """
         self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
-        """By field: the number of sightings read, whether any of them contains the field itself, and the values."""
+        """By field: the number of observations read, whether any of them contains the field itself, and the values."""
 
     def shown(self, field: str) -> list[Shown]:
-        """Return every value of the field shown so far, in order of delivery."""
+        """Return all values of the field shown so far, in order of delivery."""
         kept = self._fields.get(field)
         if kept is not None and kept[0] == len(self.sightings):
             return kept[2]
@@ -59,7 +61,7 @@ class SeenThing:
             if value is not NOTHING:
                 is_told = True
             elif is_told or (value := sighting.default(field)) is NOTHING:
-                # If a result omits a value that was shown earlier, the value is not reset to the default.
+                # A value that was shown earlier is not reset to the default if a later result omits it.
                 continue
             values.append(Shown(as_of, delivered, who, value, time))
         self._fields[field] = (len(self.sightings), is_told, values)
@@ -87,11 +89,11 @@ class ShownThings:
         self.schema = schema
         self.changes = Changes(schema)
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
-        """By entity: the number of results checked, and the calls whose results are unreadable."""
+        """By entity: the number of results checked so far, and the calls whose results are unreadable."""
         self._showing: dict[str, list[CallRecord]] = {}
-        """By entity: the calls whose results may show it, in the order of the results."""
+        """By entity: the calls whose results may show the entity, in the order of the results."""
         self._absorbed: dict[str, int] = {}
-        """By entity: how many results in `_showing` have been read."""
+        """By entity: the number of results in `_showing` that have been read."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
         self._events: list[Event] = []
@@ -100,7 +102,7 @@ class ShownThings:
         return entity in self._showing
 
     def finder(self, made: CallRecord) -> Finder:
-        """Return a function that returns facts about other entities, as seen by the agent when it made a call."""
+        """Return a function that returns facts about other entities as the agent had seen them when it made a call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -109,7 +111,7 @@ class ShownThings:
         return find
 
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
-        """Return every value of the field shown so far, in order of delivery."""
+        """Return all values of the field shown so far, in order of delivery."""
         thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else _NONE
 
@@ -122,12 +124,12 @@ class ShownThings:
         return self._things[entity].get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
-        """Return the keys of an entity shown so far, in the order first shown."""
+        """Return the keys of an entity shown so far, in the order in which they were first shown."""
         self._absorb(entity.name)
         return self._things.get(entity.name, {})
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
-        """Return the keys of the entities that the agent of the judged call had seen before its turn."""
+        """Return the keys of the entities that the agent making the judged call had seen before its turn."""
         self._absorb(entity.name)
         return [
             key
@@ -136,22 +138,24 @@ class ShownThings:
         ]
 
     def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
-        """Return one entity as the agent of the judged call sees it, or None if no result has shown it."""
+        """Return one entity as seen by the agent making the judged call, or None if no result has shown the entity."""
         thing = self.thing(entity.name, key)
         return VisibleThing(self, thing, entity, key, at) if thing is not None else None
 
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """Return the newest value that the judged call can see and that is not stale."""
+        """Return the newest value that is visible to the judged call and not stale."""
         seen = self.seen_by(at, entity, key)
         return seen.latest(field) if seen is not None else None
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """Return the newest value that the judged call can see, stale or not."""
+        """Return the newest value that is visible to the judged call, stale or not."""
         shown = reversed(self.shown(entity, key, field))
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown but is now too old, or exactly one later look-up of it was unreadable."""
+        """Whether a fact was shown but is now too old, or whether exactly one later look-up of the fact was
+        unreadable.
+        """
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -160,7 +164,7 @@ class ShownThings:
         return is_old or thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
-        """Whether a value may be too old for a call. If no event has a time so far, no value expires."""
+        """Whether a value may be too old for a call. As long as no event has a time, values do not expire."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
             if (time := self._events[step].time) is not None:
@@ -171,7 +175,7 @@ class ShownThings:
             return now is not None or until > 0
         first = bisect_left(self._times, (entry.delivered + 1,))
         if since is None:
-            # The value was shown after the last earlier event that has a time.
+            # The value was shown no earlier than the last event before it that has a time.
             if first == 0:
                 return True
             since = self._times[first - 1][1]
@@ -179,7 +183,7 @@ class ShownThings:
         return now - since > seconds or now < max(latest, since) - SKEW
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
-        """Whether all results that may have shown the entity to the agent of the judged call were readable."""
+        """Whether all results that may have shown the entity to the agent making the judged call were readable."""
         self._absorb(entity.name)
         records = self._showing.get(entity.name, [])
         seen, lost = self._unreadable.get(entity.name, (0, []))
@@ -210,7 +214,7 @@ class ShownThings:
             for made in showing[done:]:
                 self._take_in(made, entity)
         except Exception:
-            # The next caller gets the same error.
+            # This way, the next caller gets the same error.
             self._absorbed[entity] = done
             raise
 
@@ -225,7 +229,7 @@ class ShownThings:
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
         if made.is_another_view():
-            # With an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
+            # Using an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
@@ -261,7 +265,7 @@ _NONE: list[Shown] = []
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    # Usually nothing was shown since the call's turn began, so no search is needed.
+    # Usually, nothing has been shown since the call's turn began, so no search is needed.
     if not shown or shown[-1].delivered < start:
         return shown
     return shown[: bisect_left(shown, start, key=delivered_at)]
@@ -336,7 +340,7 @@ class VisibleThing:
         self._things, self._thing, self._entity, self._key, self._at = things, thing, entity, key, at
 
     def latest(self, field: str, before: int | None = None) -> Shown | None:
-        """Return the newest value that is not stale for the call, ignoring writes from step `before` on."""
+        """Return the newest value that is not stale for the call, ignoring all writes at or after the step `before`."""
         at, thing, fresh_for = self._at, self._thing, self._entity.fresh_for
         who, newest, before = at.who, -1, at.step if before is None else before
         last, name, key = self._things.changes.last, self._entity.name, self._key
@@ -348,14 +352,16 @@ class VisibleThing:
             changed = last(name, key, field, entry.as_of, before, known_at=at.step)
             if changed is None:
                 if thing.lost and thing.lost_since(entry, at.start):
-                    # The agent received a newer answer, which is unreadable.
+                    # The agent has since received a newer answer, which is unreadable.
                     return None
                 return None if fresh_for is not None and self._things.has_expired(fresh_for, entry, at) else entry
             newest = max(newest, changed)
         return None
 
     def is_there(self) -> Any:
-        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows it."""
+        """Return whether the entity exists. None if results contradict each other, NOTHING if no result shows
+        whether it exists.
+        """
         if self.latest("exists") is None:
             return NOTHING
         at = self._at
@@ -363,7 +369,7 @@ class VisibleThing:
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """Return a field's value, from its newest entry and those that were looked up concurrently."""
+        """Return a field's value, based on its newest entry and on those that were looked up concurrently."""
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
@@ -384,18 +390,20 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether one new look-up would settle a contradiction. It would not if a single result contradicts itself."""
+        """Whether one new look-up would settle a contradiction. This is not the case if a single result contradicts
+        itself.
+        """
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
     def pending(self, field: Field, *, is_settled: bool = False) -> Any:
-        """Return the value if the turn's writes leave only one, `OneOf` the values if they leave several, and UNSEEN if
-        any value is possible.
+        """Return the value if the turn's writes leave only one, a `OneOf` if they leave several, and UNSEEN if any
+        value is possible.
 
         Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`, a
-        refused write counts as having changed nothing.
+        refused write is assumed to have changed nothing.
         """
         if self._entity.origin == "conversation":
             return self._made(field)
@@ -414,7 +422,7 @@ class VisibleThing:
         """Return the possible values after the newest look-ups, given the writes that ran concurrently. Empty if any
         value is possible.
 
-        Each look-up may have come before or after each of those writes.
+        Each look-up may have taken place before or after each of those writes.
         """
         at, name, key, changes = self._at, self._entity.name, self._key, self._things.changes
         if self._entity.fresh_for is not None:
@@ -468,7 +476,9 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return a field's value after a write. The effects of a write fully describe the entities that they name."""
+        """Return a field's value after a write. A write's effects fully describe the changes to the entities that
+        they name.
+        """
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):
@@ -491,7 +501,9 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write that may have changed an entry before a step or the call."""
+        """Return the step of the last write, before a given step or the call, that may have changed the value of an
+        entry.
+        """
         at = self._at
         before = at.step if before is None else before
         return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)

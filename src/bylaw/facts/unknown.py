@@ -1,8 +1,8 @@
 """Unknown values: expressions over facts. Comparing an unknown value yields an Unknown boolean.
 
-An Unknown records its fact or expression, so that the same question has the same answer along one path. Arithmetic with
-constants on one fact is undone: `now() - r.created_at < hours(24)` is a question about `created_at` alone. Any other
-derived value is a separate variable that is named by its expression.
+An Unknown records its fact or expression, so that the same question gets the same answer along one path. Arithmetic on
+one fact with constants is undone: `now() - r.created_at < hours(24)` is a question about `created_at` alone. Any other
+derived value is a separate variable that is identified by its expression.
 """
 
 import hashlib
@@ -43,14 +43,16 @@ TEXT = 500
 
 
 class Stuck(Exception):
-    """Raised if a path cannot continue without an Unknown's value. The path ends undetermined, not as a failure."""
+    """Raised if a path cannot continue without the value of an Unknown. The path ends as undetermined, not as a
+    failure.
+    """
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown
 
 
 class BranchDecider(Protocol):
-    """Decides the value of an Unknown boolean when a branch depends on it."""
+    """Decides the value of an Unknown boolean if a branch depends on it."""
 
     def decide(self, truth: "UnknownBool") -> bool: ...
 
@@ -60,7 +62,7 @@ def _comparison(order: Order) -> "Callable[[Unknown, object], Any]":
 
 
 class Unknown:
-    """An unknown value: `sign * variable + offset`, or any expression."""
+    """An unknown value: either `sign * variable + offset` or any other expression."""
 
     __slots__ = ("decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
 
@@ -97,7 +99,7 @@ class Unknown:
         return f"<unknown {self.text}>"
 
     def moved(self, sign: int, offset: int | Fraction, kind: ValueKind, text: str) -> "Unknown":
-        """Return the same variable, transformed to `sign * self + offset`."""
+        """Return the same variable, transformed into `sign * self + offset`."""
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
         other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
@@ -163,7 +165,7 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The expression, built on demand. Most Unknown booleans are decided and then discarded."""
+        """The expression as text. Built on demand, because most Unknown booleans are decided and then discarded."""
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 
@@ -218,7 +220,9 @@ def length(unknown: Unknown) -> Unknown:
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """Return `one order other`: an Unknown boolean, or a plain one if the unknown value does not matter."""
+    """Return the result of `one order other`: an Unknown boolean, or a plain boolean if the unknown value does not
+    matter.
+    """
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -267,7 +271,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     alike = [value for value in values if kind_of(value) == one.kind]
     if why := next(filter(None, (unlike(kind_of(value), one.kind) for value in values)), ""):
         if alike:
-            # The answer depends on whether the value equals one of the similar values.
+            # The answer depends on whether the unknown value equals one of the values of its own type.
             raise Stuck(one)
         raise ValueError(why)
     if not alike:
@@ -288,7 +292,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 
 def subtract(one: Any, other: Any) -> Any:
-    """Return `one - other`. At least one of them is Unknown."""
+    """Return `one - other`. At least one of the operands is Unknown."""
     kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
@@ -312,7 +316,7 @@ def expression_text(value: Any) -> str:
 
 
 def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
-    """Return the facts that `parts` need, in order and without duplicates."""
+    """Return the facts that `parts` require, in order and without duplicates."""
     needs: dict[Fact, Origin] = {}
     for part in parts:
         if isinstance(part, Unknown):
@@ -321,7 +325,7 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
-    """Give an untyped Unknown the type of the value it is compared with, as a separate variable."""
+    """Give an untyped Unknown the type of the value with which it is compared. The result is a separate variable."""
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
@@ -353,8 +357,8 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
 def _plain(one: Unknown) -> Unknown:
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
-    # A transformed variable may have another type than its base, such as a duration since a time. Only the combination
-    # of types matters.
+    # A transformed variable may have a different type than its base. For example, the difference between two times is a
+    # duration. Only the combination of types matters.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain
 
@@ -373,5 +377,5 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
 
 
 def _short(text: str) -> str:
-    """Return an expression, or a digest if it is long, because expressions can double at every step."""
+    """Return an expression, or its digest if it is long, because expressions can double in length at every step."""
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

@@ -1,7 +1,7 @@
 """Converts raw values from tools and databases to the types of fields.
 
-Amounts of money are read as systems write them: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount keeps its
-currency. An amount without a currency matches an amount in any currency.
+Amounts of money are read in the way that systems write them: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount
+keeps its currency. An amount without a currency matches an amount in any currency.
 """
 
 import math
@@ -31,13 +31,14 @@ A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CH
 """
 _SIGNS = {
     **{sign: code for sign, _, code in (pair.partition("=") for pair in _SYMBOLS.split())},
-    # Signs that several currencies share. Each counts as a currency of its own and matches no currency code.
+    # Signs that are shared by several currencies. Each is treated as a currency of its own that does not match any
+    # currency code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
-"""Currencies as written in texts, except for single characters."""
+"""Currencies as written in texts, without single characters."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
-"""Currencies with three decimal places. In these, `1,234` may be a thousand or a little more than one."""
+"""Currencies with three decimal places, in which `1,234` may be more than a thousand or just over one."""
 _BLANK = " \u00a0\u202f"
 _INNER = rf"\d.,'\u2019{_BLANK}"
 _SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *CURRENCIES}, key=len, reverse=True)))
@@ -89,7 +90,7 @@ def currency_of(value: Any) -> str | None:
 
 
 def shared_currency(one: Any, other: Any) -> str | None:
-    """Return the currency that two amounts share. Raises ValueError if the currencies differ."""
+    """Return the currency that two amounts share. Raises ValueError if their currencies differ."""
     mine, theirs = currency_of(one), currency_of(other)
     if mine is not None and theirs is not None and mine != theirs:
         raise ValueError(f"cannot combine amounts in {mine} and {theirs}; convert one of them first")
@@ -116,7 +117,9 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount that an untyped text certainly is. Letters before digits may also be an id (`R2`, `TOP 5`)."""
+    """Return the amount if an untyped text is certain to be one. Letters before digits may also be an id (`R2`, `TOP
+    5`).
+    """
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -139,8 +142,8 @@ def _plain(figures: str, currency: str) -> str | None:
 def written_number(text: str, what: str = "a number") -> str:
     """Return a number without thousands separators. Raises ValueError unless the number is unambiguous.
 
-    `20,00` means twenty or two thousand, depending on the country. `4_0` and full-width digits are numbers only in
-    Python.
+    `20,00` means either twenty or two thousand, depending on the country. `4_0` and full-width digits are numbers only
+    in Python.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -153,19 +156,21 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""The maximum number of digits before or after the point. Exact arithmetic on `1e-999999999` would never finish."""
+"""The maximum number of digits before or after the decimal point. Exact arithmetic on `1e-999999999` would never
+finish.
+"""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
-"""Longer texts are neither cached nor read as numbers by `alike`."""
+"""Longer texts are not cached, and `alike` does not read them as numbers."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-"""Characters that Unicode classifies as letters or marks although they are invisible."""
+"""Characters that are invisible even though Unicode classifies them as letters or marks."""
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """Convert `raw` to the field's type. Raises ValueError if `raw` does not fit the type.
+    """Convert `raw` to the field's type. Raises ValueError if `raw` does not fit that type.
 
     `null` becomes None if the field is nullable, and UNSEEN otherwise.
     """
@@ -183,7 +188,9 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """Return the value if all are equal. Otherwise return `OneOf` them, or UNSEEN if one is unknown."""
+    """Return the value if all values are equal. Otherwise, return a `OneOf` of them, or UNSEEN if one of them is
+    unknown.
+    """
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -194,7 +201,7 @@ def one_of(field: Field, raw: Iterable[Any]) -> Any:
 
 
 def key_of(parts: Sequence[Any]) -> Key:
-    """Normalise a key to strings, regardless of the types that a guard or log used."""
+    """Normalise a key to strings, regardless of the types used by a guard or log."""
     for part in parts:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
@@ -203,18 +210,18 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key. Keys with different results certainly name different entities."""
+    """Normalise a key so that two keys with different results are certain to name different entities."""
     return tuple(map(loose, key))
 
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """Normalise a key with `alike`. A change to `AC-22` or `1e1` may also be a change to `AC22` or `10`."""
+    """Normalise a key with `alike`, because a change to `AC-22` or `1e1` may also be a change to `AC22` or `10`."""
     return tuple(map(alike, key))
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are the same when compared like keys. None if this depends on the tool."""
+    """Whether two arguments are the same when compared in the way that keys are. None if this depends on the tool."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -228,14 +235,15 @@ def _is_number(value: Any) -> bool:
 
 
 def names_several(part: Any) -> bool:
-    """Whether a value may name several entities: a list or an object, as data or as text."""
+    """Whether a value may name several entities because it is a list or an object, either as data or as text."""
     return isinstance(part, (list, dict)) or (type(part) is str and part.lstrip()[:1] in ("[", "{"))
 
 
 def loose(text: str) -> str:
-    """Normalise differences that tools usually ignore and people do not see.
+    """Remove differences that tools usually ignore and people do not notice.
 
-    These are case, Unicode forms, spaces and invisible characters, surrounding quotes, and `7.0` for `7`.
+    These are differences in case, Unicode forms, spaces, invisible characters and surrounding quotes, and the
+    difference between `7.0` and `7`.
     """
     return _loose(text) if len(text) <= _SHORT else _loose.__wrapped__(text)
 
@@ -262,9 +270,9 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 def alike(value: Any) -> Any:
     """Return a normal form shared by all values that a tool may treat as equal.
 
-    This ignores case, spaces, punctuation, currency signs and missing values. Numbers compare by value, even as text
-    with thousands separators. `alike` treats more values as equal than key comparison does (`1e2` is 100), so use it
-    only to refuse a call, never to allow one.
+    This ignores case, spaces, punctuation, currency signs and missing values. Numbers are compared by value, even if
+    they are texts with thousands separators. `alike` treats more values as equal than a comparison of keys does (`1e2`
+    is 100), so use it only to refuse a call, never to allow one.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -285,7 +293,7 @@ _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})"
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """Normalise one text for `alike`. Cached because a conversation contains few different values."""
+    """Normalise one text for `alike`. Cached, because a conversation contains few distinct values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
@@ -301,7 +309,7 @@ def _alike(written: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """Return the plain digits of a number with any separators. Any other text is unchanged."""
+    """Return the plain digits of a number with any kind of separator. Return any other text unchanged."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):

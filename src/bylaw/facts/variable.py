@@ -1,6 +1,6 @@
-"""Variables: their types, the values that are still possible for them, and how both are displayed.
+"""Variables: their types, the values that they may still have, and how to display both.
 
-A variable has one value per path. Its possible values are a set of words or a set of spans on a number line.
+A variable has one value per path. Its possible values are either a set of words or a set of spans on a number line.
 """
 
 import math
@@ -26,13 +26,13 @@ ORDERS: Mapping[Order, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Maps each comparison to the same comparison with its operands swapped."""
+"""Maps each comparison to the equivalent one with its operands swapped."""
 Number = int | float | Fraction
 """A point on a line: exact, or plus or minus infinity."""
 
 
 class Words(Struct, frozen=True, gc=False):
-    """Finitely many values, or all values except finitely many."""
+    """Either finitely many values, or all values except finitely many."""
 
     values: frozenset[Any]
     all_but: bool = False
@@ -66,12 +66,12 @@ HIGHEST = Cut(math.inf)
 
 
 class Spans(Struct, frozen=True, gc=False):
-    """Disjoint spans of a line in ascending order, each between two cuts."""
+    """Disjoint spans on a line, in ascending order, each between two cuts."""
 
     spans: tuple[tuple[Cut, Cut], ...]
 
     def meet(self, other: "Spans") -> "Spans":
-        """Return the intersection, computed in one pass."""
+        """Return the intersection of two sets, computed in one pass."""
         found: list[tuple[Cut, Cut]] = []
         ours, theirs = iter(self.spans), iter(other.spans)
         one, another = next(ours, None), next(theirs, None)
@@ -100,9 +100,9 @@ class Spans(Struct, frozen=True, gc=False):
 ValueSet = Words | Spans
 
 _KEPT = 4096
-"""The cache size. Guards ask the same questions about several calls in a row."""
+"""The cache size. Guards often ask the same questions about several calls in a row."""
 SMALL = 16
-"""Larger sets are not cached because a call may list thousands of values."""
+"""Larger sets are not cached, because a call may list thousands of values."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
 FALSE = Words(frozenset((False,)))
@@ -111,13 +111,15 @@ EITHER = Words(frozenset((True, False)))
 
 @lru_cache(maxsize=_KEPT)
 def word(value: str, all_but: bool) -> Words:
-    """Return the set that contains only one string or, with `all_but`, all other strings."""
+    """Return the set that contains only one string or, with `all_but`, all strings except that one."""
     return Words(frozenset((value,)), all_but)
 
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Return the set where `x order at`. `step` is the distance between possible values, or None if they are dense."""
+    """Return the set of all x for which `x order at` holds. `step` is the distance between possible values, or None
+    if they are dense.
+    """
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":
@@ -136,7 +138,7 @@ def span_of(order: Order, at: Number, step: int | None) -> Spans:
 
 
 def points(places: Iterable[Number], step: int | None) -> Spans:
-    """Return the set where `x in places` is true."""
+    """Return the set of all x for which `x in places` holds."""
     spans = {span for place in places for span in span_of("==", place, step).spans}
     return Spans(tuple(sorted(spans)))
 
@@ -145,7 +147,9 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those in the region and the rest. Also return the answer, if certain."""
+    """Split the possible values into those in the region and the rest. If the answer is certain, also return the
+    answer.
+    """
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -180,7 +184,7 @@ def _settle(cut: Cut, step: int | None) -> Cut:
 
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""The type with which an Unknown can be compared. `any` if undeclared, as for an item of an unknown record."""
+"""The type with which an Unknown can be compared. `any` if no type is declared, as for an item in an unknown record."""
 LINES = ("number", "time", "duration")
 KINDS: Mapping[type, ValueKind] = {
     str: "text",
@@ -193,17 +197,17 @@ KINDS: Mapping[type, ValueKind] = {
     timedelta: "duration",
 }
 DAY = 86_400_000_000
-"""Microseconds between two dates on the time line."""
+"""The number of microseconds between two dates on the time line."""
 
 
 class Variable(NamedTuple):
-    """A fact, or an expression identified by its text. It has one value per path."""
+    """A fact, or an expression identified by its text. A variable has one value per path."""
 
     name: str
     universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
-    """The unknown facts, in the order in which they were met."""
+    """The unknown facts, in the order in which they were encountered."""
     kind: str
     thing: tuple[str, Any] | None = None
     """For `exists`: the entity whose existence is in question."""
@@ -218,7 +222,7 @@ ANY_TEXT = Words(frozenset(), True)
 
 
 def name_of_fact(entity: str, key: Any, field: str) -> str:
-    """Return the name of a fact as a variable. Keys are written so that `1` and `"1"` differ."""
+    """Return the variable name for a fact. Keys are written in such a way that `1` and `"1"` differ."""
     if key == ():
         return f"{entity}.{field}"
     if key.__class__ is tuple and len(key) == 1:
@@ -228,7 +232,9 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """Return a known value's position on its line. A float is the decimal number that Python prints for it."""
+    """Return a known value's position on its line. A float is treated as the decimal number that Python prints for
+    it.
+    """
     match value:
         case int():
             return value
@@ -300,7 +306,7 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""Types that text may look like, each with the built-in that converts the text to it."""
+"""Types that a text may resemble, each with the built-in that converts the text to that type."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
@@ -313,7 +319,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether adding `value` is exact. Adding a float may round."""
+    """Whether `value` can be added exactly. Adding a float may cause rounding."""
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
@@ -331,7 +337,7 @@ _RESULTS: Mapping[tuple[str, ValueKind, ValueKind], ValueKind] = {
 
 
 def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
-    """Whether the operation is defined for times and durations, or for a duration and a number."""
+    """Whether the operation is defined between times and durations, or between a duration and a number."""
     return kinds != ("number", "number") and (name, *kinds) in _RESULTS
 
 

@@ -1,4 +1,4 @@
-"""The true state of the world: a snapshot that each accepted write updates."""
+"""The true state of the world: a snapshot that is updated by each accepted write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -19,14 +19,14 @@ class World(Protocol):
     """The true state during one trajectory."""
 
     def fork(self) -> "World":
-        """Return the initial world for a new trajectory."""
+        """Return the initial world, for use with a new trajectory."""
         ...
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """Return an entity's current raw field values, or ABSENT or UNSEEN.
 
-        A field that is UNSEEN was changed to an unknown value. If a field is missing, its default applies, if there is
-        one.
+        A field with the value UNSEEN was changed to an unknown value. For a missing field, the default applies, if
+        there is one.
         """
         ...
 
@@ -37,7 +37,7 @@ class World(Protocol):
     def apply(self, call: Call, result: Result | None) -> None: ...
 
     def unsettle(self, call: Call) -> None:
-        """Forget the values of everything that a call may have changed, because its effect is unknown."""
+        """Discard the values of everything that a call may have changed, because its effect is unknown."""
         ...
 
 
@@ -46,10 +46,10 @@ Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 
 
 class Snapshot:
-    """A world read through a function, combined with the writes of one trajectory.
+    """A world that is read through a function and combined with the writes in one trajectory.
 
-    A write applies its declared effects. If no effects are declared, the values in the write's result are used, and
-    everything else that the write declares as changed becomes unknown.
+    A write applies its declared effects. If it does not declare any, the values in its result are used, and everything
+    else that it is declared to change becomes unknown.
     """
 
     def __init__(self, schema: Schema, reader: Reader, lister: Lister | None = None) -> None:
@@ -58,12 +58,16 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """By entity, the fields that a write may have changed in any record. None means all fields."""
+        """By entity, the fields that a write may have changed in any of the records. None means all fields."""
         self._blurred: set[tuple[str, Key]] = set()
-        """Keys of writes for which there is no record. Such a write may have changed a record with a similar key."""
+        """Keys of writes for which there is no record. Such a write may have changed a record that has a similar
+        key.
+        """
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities for which a write may have created a record, or changed one that only its lost result names."""
+        """Entities of which a write may have created a record, or may have changed a record that only its lost
+        result names.
+        """
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -87,7 +91,7 @@ class Snapshot:
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Return all matching entities, including those that the writes of the trajectory created or changed."""
+        """Return all matching entities, including those that were created or changed by the trajectory's writes."""
         lost = self._forgotten.get(entity, _NONE)
         if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
@@ -121,7 +125,7 @@ class Snapshot:
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
-            # If arguments were not captured, they may have named any entity of the kind.
+            # Arguments that were not captured may have named any entity of the kind.
             for change in self._schema.changes.get(call.tool, ()):
                 self._forget(change.entity, None, change.fields)
             for effect in effects:
@@ -129,7 +133,7 @@ class Snapshot:
             return
         for effect in effects:
             self._affect(effect, call, value)
-        # Effects fully describe the changes to the entities that they name. Other entities change as shown in the
+        # Effects fully describe the changes to the entities that they name. Other entities change as shown by the
         # result.
         told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
@@ -145,7 +149,7 @@ class Snapshot:
                         self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
-        """Forget the values that a write may have changed, because it is unknown whether the write ran."""
+        """Discard the values that a write may have changed, because it is unknown whether the write ran."""
         tool = self._schema.tools.get(call.tool)
         if tool is None or tool.is_unsaid or call.fault:
             self.apply(call, None)
@@ -155,7 +159,7 @@ class Snapshot:
             fields = None if effect.delete else effect.fields()
             scopes = effect.scopes(call.arguments, NOTHING, self._find)
             if not scopes:
-                # The items may be taken from the result.
+                # The items may come from the result.
                 self._lose(effect.entity, None, fields)
             for scope in scopes:
                 key = effect.key_in(scope)
@@ -186,7 +190,9 @@ class Snapshot:
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
-        """Record a write to a key for which there is no record. The key may mean a record with a similar key."""
+        """Record a write to a key for which there is no record. The key may refer to a record that has a similar
+        key.
+        """
         if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)
@@ -259,7 +265,7 @@ def _forgetting(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:
-    """Whether a record, with typed fields and string keys, has these values."""
+    """Whether a record, given with typed fields and string keys, has these values."""
     try:
         for name, wanted in match.items():
             field = entity.fields[name]

@@ -1,4 +1,4 @@
-"""The YAML structure of entities.yaml, compiled by `schema_reader`."""
+"""The YAML structure of entities.yaml, which `schema_reader` compiles."""
 
 from typing import Any, TypeVar, cast
 
@@ -9,7 +9,7 @@ from bylaw.policy.tool import WrittenElement
 from bylaw.policy.yaml import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
-"""Where a key is, or where each key field is."""
+"""The path to the key, or a path for each key field."""
 
 
 class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,11 +35,11 @@ class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FieldBody = Scalar | list[Scalar] | WrittenField | None
-"""A type, the values of an enumeration, or the long form."""
+"""A type, a list of enum values, or the long form."""
 
 
 class WrittenRead(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tool that looks up an entity. Each argument has a key field."""
+    """The tool that looks up an entity. Each argument is given by a key field."""
 
     tool: Scalar = ""
     arguments: dict[str, Scalar] = {}
@@ -56,7 +56,7 @@ class WrittenEntity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenWhen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A condition for showing an entity."""
+    """A condition under which an entity is shown."""
 
     path: Scalar = "$"
     is_: Any = field(name="is", default=UNSET)
@@ -84,15 +84,15 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
     only: bool = False
     when: WrittenWhen | None = None
     list: Scalar = ""
-    """The field under which all items with one key form a list."""
+    """The field in which all items with the same key are collected as a list."""
 
 
 class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
     url: Scalar = ""
-    """A pattern for the page's address without its query."""
+    """A pattern for the page's address, without the query."""
     as_: Scalar = field(name="as", default="")
     each: Scalar = ""
-    """The role of the elements that each show one entity. Empty if the whole page shows one entity."""
+    """The role of the elements that show one entity each. Empty if the whole page shows a single entity."""
     within: WrittenElement | None = None
     key: dict[str, Scalar] = {}
     fields: dict[str, Scalar] = {}

@@ -32,7 +32,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 def one_currency(items: Iterable[Any]) -> str | None:
     """Return the currency that these amounts share.
 
-    An amount without a currency matches any currency. Two different currencies are an error.
+    An amount without a currency matches any currency. Two different currencies cause an error.
     """
     named = [item for item in items if item.__class__ is Amount]
     for one, other in pairwise(named):
@@ -41,12 +41,12 @@ def one_currency(items: Iterable[Any]) -> str | None:
 
 
 class BuiltIns(Operations):
-    """Everything that compiled guards call, except for operators."""
+    """Everything that compiled guards call, apart from operators."""
 
     __slots__ = ()
 
     def listed(self, value: Any) -> Any:
-        """Return a list or record literal, with the size of its contents limited at every depth."""
+        """Return a list or record literal. The size of its contents is limited at every depth."""
         self.spend(1 + weight(value) // 8)
         return value
 
@@ -60,7 +60,7 @@ class BuiltIns(Operations):
         return fail(f"{name_of(value)} has no `{name}`")
 
     def item(self, value: Any, index: Any) -> Any:
-        """Return `value[index]`. Indexing a table with an unknown word tries each key."""
+        """Return `value[index]`. If a table is indexed with an unknown word, each key is tried."""
         if isinstance(index, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(index)
@@ -81,7 +81,7 @@ class BuiltIns(Operations):
         return fail(f"cannot index {name_of(value)} by {name_of(index)}")
 
     def require(self, truth: Any) -> None:
-        """End the path in a denial if `truth` is false."""
+        """End the path with a denial if `truth` is false."""
         if not truth:
             raise Absent("an unknown list may be too short")
 
@@ -95,7 +95,7 @@ class BuiltIns(Operations):
         return admit(value[start:end])
 
     def method(self, value: Any, name: str, *arguments: Any) -> Any:
-        """Call a permitted method of a string or date."""
+        """Call a permitted method on a string or date."""
         self.spend(1)
         for part in (value, *arguments):
             if isinstance(part, Unknown):
@@ -114,11 +114,11 @@ class BuiltIns(Operations):
         )
 
     def present(self, part: Any, name: str) -> Any:
-        """Return a part of a record. Fails if the part is `null`."""
+        """Return a part of a record. Fails if this part is `null`."""
         return part
 
     def truth(self, part: Any) -> Any:
-        """Return a part of a record as a condition. Fails if the part is text that may stand for a boolean."""
+        """Return a part of a record as a condition. Fails if this part is text that may stand for a boolean."""
         return part
 
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
@@ -136,7 +136,7 @@ class BuiltIns(Operations):
             yield value if value.__class__ is dict else self.present(admit(value, self.zone), "item")
 
     def turns_or_none(self, values: Any, weight: int) -> Iterator[Any]:
-        """Like `turns`, but the list may contain None."""
+        """Like `turns`, but allows None in the list."""
         if values.__class__ not in (list, tuple) or None not in values:
             yield from self.turns(values, weight)
             return
@@ -184,7 +184,7 @@ class BuiltIns(Operations):
         return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
-        """Return a built-in's result for an unknown list."""
+        """Return a built-in's result for a list that is unknown."""
         decider = next(part.decider for part in parts if isinstance(part, Unknown))
         needs = gathered(parts)
         match name:
@@ -306,20 +306,20 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """Return the date of a date, a time or an ISO string. The date is taken as written, whatever the offset."""
+        """Return the date in a date, a time or an ISO string. The date is used as written, regardless of the offset."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
         if value.__class__ is str:
-            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the date as written.
+            # In UTC, `2026-03-03T00:30+14:00` falls on the previous day, but tools use the date as written.
             return self._moment(value).date()
         return self.do_time(value).date()
 
     def do_time(self, value: Any, clock: Any = None) -> Any:
-        """Return the instant of a time or ISO string, the start of a date, or a time of day such as `10:00` on
-        a date.
+        """Return the instant given by a time or an ISO string, the start of a date, or a time of day such as `10:00`
+        on a date.
         """
         if clock is not None:
             return self.on_day(value, clock)
@@ -395,13 +395,13 @@ class BuiltIns(Operations):
         return self.method(value, "strip")
 
     def get_or_none(self, value: Any, key: Any, default: Any = None) -> Any:
-        """Return a part of a record that may be None."""
+        """Return a part of a record, which may be None."""
         if value.__class__ is dict and value.get(key, value) is None:
             return None
         return self.do_get(value, key, default)
 
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
-        """Return a part of a record or an item of a list, with a default."""
+        """Return a part of a record or an item in a list, with a default."""
         if isinstance(key, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(key)

@@ -1,4 +1,4 @@
-"""Translates calls in guards: built-ins, permitted methods, and the comprehensions inside them."""
+"""Translates calls in guards: built-ins, permitted methods and the comprehensions inside these calls."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """The answer for one member (None if unsure), and the facts that it depends on."""
+    """The answer for one member (None if unsure), with the facts on which it depends."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -48,7 +48,7 @@ class Trial:
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""Exceptions that leave the answer for a member unknown."""
+"""Exceptions after which the answer for a member is unknown."""
 
 
 def any_seen(
@@ -63,8 +63,8 @@ def any_seen(
 ) -> Any:
     """Evaluate `any(body for x in facts.X.seen(match))`.
 
-    As soon as one member certainly matches, the question is settled, and only that member's reads count. In a run over
-    the world, members that the agent had fully seen come first.
+    As soon as one member certainly matches, the question is settled, and only the facts read for that member are
+    recorded. In a run over the world, members that the agent had fully seen are tested first.
     """
     run.is_open = True
     run.spend(weight)
@@ -97,7 +97,9 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Return True if a member certainly matches, False if certainly none does, otherwise None. Record the reads."""
+    """Return True if a member certainly matches, False if certainly no member does, and otherwise None. Record the
+    facts read.
+    """
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -135,7 +137,7 @@ def _find_sure(
 
 
 def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
-    """Test one member without deciding anything, and keep its reads separate."""
+    """Test one member without making any decisions, and record the facts read for it separately."""
     before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
     run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open
     run.is_noting = run.hushed is None
@@ -153,13 +155,15 @@ def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Call
 
 
 FOLDED = ("date", "time", "days", "hours", "money")
-"""Built-ins that are evaluated at load time if their argument is constant. This also reports malformed
-constants early.
+"""Built-ins that are evaluated at load time if their argument is a constant. This also reports malformed constants
+early.
 """
 
 
 class Calling:
-    """Translates calls. A comprehension's first list is checked before the loop, so an unknown list is Unknown."""
+    """Translates calls. A comprehension's first list is checked before the loop, so that an unknown list becomes an
+    Unknown.
+    """
 
     def __init__(self, reading: Reading, test: Translate) -> None:
         self.scope = reading.scope
@@ -249,7 +253,7 @@ class Calling:
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def check_done(self, node: ast.Call, tool: str = "") -> None:
-        """Report arguments that the tool does not have or, if no tool is given, that no tool has."""
+        """Report arguments that the tool does not have or, if no tool is given, that none of the tools has."""
         declared = self.scope.vocabulary.declared
         if declared is None:
             return
@@ -320,7 +324,7 @@ class Calling:
         return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
-        """Return the loop variables: one, or one for each element of a pair."""
+        """Return the loop variables: a single one, or one for each element of a pair."""
         width = _width(source)
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
@@ -401,7 +405,9 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """Return a comprehension's free variables. Together with its text, they identify the question that it asks."""
+        """Return a comprehension's free variables. Together, its text and these variables identify the question that
+        it asks.
+        """
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
@@ -419,7 +425,7 @@ def stored(names: Sequence[str]) -> ast.expr:
 
 
 def _width(source: ast.expr) -> int:
-    """Return how many values `zip` or `enumerate` gives per iteration, or 0 for other loops."""
+    """Return how many values `zip` or `enumerate` yields per iteration, or 0 for other loops."""
     if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Name):
         return 0
     return {"zip": len(source.args), "enumerate": 2}.get(source.func.id, 0)

@@ -1,7 +1,7 @@
-"""Translates expressions of the guard language to instrumented Python and rejects everything else.
+"""Translates expressions in the guard language into instrumented Python and rejects everything else.
 
-Known values stay plain Python values. Reads, arithmetic and calls go through the run, named `_`. Comparisons with plain
-constants, `and`, `or`, `not` and `if` are left to Python, because Unknown overloads them.
+Known values remain plain Python values. Reads, arithmetic and calls go through the run, which is named `_`. Comparisons
+with plain constants, `and`, `or`, `not` and `if` are left to Python, because Unknown overloads them.
 """
 
 import ast
@@ -16,10 +16,10 @@ from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
-"""The built-in that converts text to a field's type before a comparison."""
+"""The built-ins that convert text to a field's type before a comparison."""
 
 _PARTS = frozenset(("present", "part", "item", "do_get"))
-"""Operations that return a part of a record. The type of the part is not declared."""
+"""Operations that return a part of a record, whose type is not declared."""
 
 
 class Expressions:
@@ -165,7 +165,9 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """Report a comparison of a field with a constant that the field can never equal. It is probably a typo."""
+        """Report a comparison between a field and a constant that the field can never equal. This is probably a
+        typo.
+        """
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
@@ -250,12 +252,14 @@ def _is_of_no_text(node: ast.expr) -> TypeGuard[ast.Set | ast.List | ast.Tuple]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether Python compares this constant correctly. It does not compare a float with money correctly."""
+    """Whether Python compares this constant correctly. Python does not compare a float with money correctly."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
 
 
 def _may_be_read_otherwise(node: ast.expr) -> bool:
-    """Whether a value of another type may mean the same as this constant, although Python sees two different values."""
+    """Whether a value of another type may mean the same as this constant, even though the two values differ in
+    Python.
+    """
     return isinstance(node, ast.Constant) and node.value is not None and may_be_read_otherwise(node.value)
 
 

@@ -1,4 +1,4 @@
-"""Names, methods, limits and error messages of the guard language, a subset of Python."""
+"""The names, methods, limits and error messages of the guard language, which is a subset of Python."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,21 +31,21 @@ NODES = 4_000
 DEPTH = 40
 """The maximum nesting depth of one function."""
 HELPERS = 64
-"""The maximum number of functions that one guard may call. A function counts once for each combination of argument
-kinds.
+"""The maximum number of functions that one guard may call. A function is counted once for each combination of
+argument kinds.
 """
 LOOPS = 12
-"""The maximum nesting of loops. Python itself allows twenty blocks."""
+"""The maximum nesting depth of loops. Python itself allows twenty blocks."""
 UNKNOWN_TICKS = 4
-"""The ticks charged for reading or deciding an unknown value, which takes about four times as long as for a
-known one.
+"""The ticks charged for reading or deciding an unknown value. This takes about four times as long as for a known
+value.
 """
 NODES_PER_TICK = 50
-"""A larger loop body costs more ticks, so that ticks limit the run time."""
+"""The number of syntax nodes per tick in a loop body. Larger bodies cost more, so that ticks limit the run time."""
 
 
 class Vocabulary(Struct, frozen=True):
-    """The names available to the guards of one pack."""
+    """The names available to one pack's guards."""
 
     entities: Mapping[str, Entity]
     arguments: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ class Vocabulary(Struct, frozen=True):
     texts: frozenset[str] = frozenset()
     """Arguments that are text in every tool that has them."""
     zone: tzinfo | None = None
-    """The time zone of all times. None means UTC."""
+    """The time zone for all times. None means UTC."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
@@ -75,7 +75,7 @@ TEXT_METHODS: Mapping[str, tuple[int, int]] = {
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
 LOOPING = frozenset(("range", "zip", "enumerate"))
-"""Built-ins that are allowed only after the `in` of a `for`."""
+"""Built-ins that are allowed only directly after `in` in a `for`."""
 RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
 OF_LOOKUPS = frozenset(("found", "unseen", "history"))
 """Names that are reserved in look-up functions but may be used freely in guards."""
@@ -92,7 +92,7 @@ INSTEAD: Mapping[str, str] = {
     "hasattr": "use get() for a value that may be missing",
     "getattr": "use get() for a value that may be missing",
 }
-"""Hints for Python names that the guard language does not have."""
+"""Hints for Python names that do not exist in the guard language."""
 METHODS_INSTEAD: Mapping[str, str] = {
     "get": "use get(record, key, default)",
     "date": "write date(x)",
@@ -102,7 +102,7 @@ METHODS_INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("items", "keys", "values"), "name the parts of a record, or loop over a list"),
     **dict.fromkeys(("append", "add", "extend"), "use any, all, sum, count or len over the list"),
 }
-"""Hints for methods that the guard language does not have."""
+"""Hints for methods that do not exist in the guard language."""
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
@@ -181,7 +181,7 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """Return a node and all its descendants, level by level. Cached because a guard's tree never changes."""
+    """Return a node and all its descendants, level by level. Cached, because a guard's tree never changes."""
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -192,14 +192,14 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
 
 
 def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return attribute names that are compared with `None`, directly or through a variable."""
+    """Return the attribute names that are compared with `None`, either directly or through a variable."""
     named = _named(parts, _after_dot)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _after_dot))
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return parts of records that are compared with `None`, such as `get(x, "name")`. Arguments of the call are not
-    included.
+    """Return the parts of records that are compared with `None`, such as `get(x, "name")`, excluding the call's
+    arguments.
     """
     named = _named(parts, _part)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
@@ -210,7 +210,7 @@ def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def named_once(parts: Sequence[ast.AST]) -> dict[str, ast.expr]:
-    """Return the variables that are assigned exactly once, by a plain assignment, with their values."""
+    """Return the variables that are assigned exactly once and by a plain assignment, with their values."""
     stored: dict[str, int] = {}
     for node in parts:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -278,11 +278,11 @@ def _is_none(side: ast.expr) -> bool:
 
 
 _OF_ACT = "act.arguments"
-"""The arguments in a predicate. In a guard, `act` is an ordinary name."""
+"""The text for the arguments in a predicate. In a guard, `act` is an ordinary name."""
 
 
 def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
-    """Return the entities whose key is not simply an argument of the call.
+    """Return the entities whose key is not simply one of the call's arguments.
 
     `parts` are the nodes of a function and of the shared functions that it calls.
     """
@@ -297,7 +297,7 @@ def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef
 
 
 def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
-    """Yield the entities that a call reads, with the parts of their keys. For searches, the parts are empty."""
+    """Yield the entities that a call reads, with the parts of their keys. A search has no key parts."""
     match node.func:
         case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
             yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -326,7 +326,9 @@ def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
 
 
 def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
-    """Return variables that hold only arguments. The same name in two functions counts as one variable."""
+    """Return the variables that hold only arguments. Variables with the same name in two functions are treated as
+    one.
+    """
     named = frozenset(name for name, _ in bindings)
     named |= frozenset[str]() if "act" in named else {_OF_ACT}
     while others := {name for name, value in bindings if value is None or not _is_argument(value, named)} & named:
@@ -335,8 +337,8 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield every assigned variable with the expression that it holds or iterates over. For other assignments, the
-    expression is None.
+    """Yield every assigned variable with the expression that it holds or iterates over. The expression is None for
+    any other kind of assignment.
     """
     plain: set[int] = set()
     for node in parts:

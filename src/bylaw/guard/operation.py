@@ -1,6 +1,7 @@
-"""Arithmetic, comparison and built-ins on values. All are size-limited and accept Unknowns. A float combined with money
-counts as the decimal that Python prints for it, since JSON writes 19.99 and not the nearest binary number. A date
-combined with a time counts as the start of its day. Times are compared in UTC, and a time without an offset is in UTC.
+"""Arithmetic, comparisons and built-ins on values. All of them are size-limited and accept Unknowns. A float
+combined with money is treated as the decimal that Python prints for it, because JSON contains 19.99 rather than the
+nearest binary number. A date combined with a time is treated as the start of its day. Times are compared in UTC, and
+a time without an offset is in UTC.
 """
 
 import operator
@@ -58,11 +59,11 @@ TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
 
 
 class Failure(Exception):
-    """The guard cannot answer. The path ends as a failure with this message."""
+    """Raised if the guard cannot answer. The path ends as a failure with this message."""
 
 
 class Absent(Exception):
-    """A value that the guard needs may not exist. The path ends in a denial."""
+    """Raised if a value that the guard requires may not exist. The path ends in a denial."""
 
 
 def fail(message: str) -> NoReturn:
@@ -70,7 +71,7 @@ def fail(message: str) -> NoReturn:
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a value's type as used in messages."""
+    """Return the name of a value's type, as used in messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -79,9 +80,9 @@ def name_of(value: Any) -> str:
 
 
 def admit(value: Any, zone: tzinfo | None = None) -> Any:
-    """Convert a value to the guard language, with its size limited and its times in the pack's zone or UTC.
+    """Convert a value for use in the guard language. Its size is limited, and its times are in the pack's zone or UTC.
 
-    Every value that enters or is computed passes through here.
+    Every value that enters a guard or is computed in one is converted here.
     """
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
@@ -92,9 +93,9 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
     if cls is int or cls is float or cls is Decimal or cls is Amount:
-        # A float NaN fails this comparison; a Decimal NaN raises.
+        # This comparison is false for a float NaN and raises an error for a Decimal NaN.
         if -LARGEST <= value <= LARGEST:
-            # Decimals are exact, so an amount of 10**-999999999 would exhaust memory.
+            # Decimals are exact, so a number like 10**-999999999 would exhaust memory.
             if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
@@ -107,7 +108,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
 
 
 def weight(value: Any) -> int:
-    """Count the values in a list or record at all depths. Fails above the limit."""
+    """Count the values in a list or record at every depth. Fails if the limit is exceeded."""
     parts: list[Any] = [value]
     count = 0
     while parts:
@@ -123,7 +124,7 @@ def weight(value: Any) -> int:
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Make two known values of different types comparable if they are meant to be."""
+    """Make two known values of different types comparable if they are meant to be compared."""
     left, right = one.__class__, other.__class__
     if left is float and right in AMOUNTS:
         return Decimal(repr(one)), other
@@ -137,7 +138,7 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Return why two values that look alike are never equal, such as "5" and 5. Empty if they are comparable."""
+    """Return why two values that look alike, such as "5" and 5, are never equal. Empty if they are comparable."""
     left, right = one.__class__, other.__class__
     if left is not str:
         one, other, left, right = other, one, right, left
@@ -150,7 +151,7 @@ def not_alike(one: Any, other: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def may_be_read_otherwise(constant: Any) -> bool:
-    """Whether a constant is a number, a date or a boolean, or a string that may stand for one."""
+    """Whether a constant is, or is a string that may stand for, a number, a date or a boolean."""
     if constant.__class__ is not str:
         return True
     return is_truth_word(constant) or figure(constant) is not None or _DAY.match(constant) is not None
@@ -176,7 +177,7 @@ def parts_not_alike(one: Any, other: Any) -> str:
 
 
 def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
-    """Return the function for a comparison operator. It is fast for two plain values of the same type."""
+    """Return the function for a comparison operator. It is fast for two plain values that have the same type."""
     plainly = ORDERS[order]
 
     def compared(self: "Operations", one: Any, other: Any) -> Any:
@@ -195,26 +196,26 @@ def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
 
 
 class Operations:
-    """Operations that compiled code calls. `ticks` is the remaining budget of the path."""
+    """The operations called by compiled code. `ticks` is the remaining budget of the path."""
 
     __slots__ = ("ticks", "zone")
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.ticks: int = TICKS
         self.zone = zone
-        """The time zone of all times. None means UTC."""
+        """The time zone for all times. None means UTC."""
 
     def instant(self, moment: datetime) -> datetime:
-        """Convert a local time to UTC, so that durations stay correct across clock changes."""
+        """Convert a local time to UTC, so that durations are correct across clock changes."""
         return moment if self.zone is None else moment.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
 
     def on_clocks(self, instant: datetime) -> datetime:
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def placed(self, value: Any, beside: Any) -> Any:
-        """Convert a value before it is compared with an unknown time, which is measured in UTC.
+        """Convert a value so that it can be compared with an unknown time, which is measured in UTC.
 
-        Dates stay calendar dates, because an unknown date is compared by the calendar.
+        Dates remain calendar dates, because an unknown date is compared by the calendar.
         """
         if self.zone is None or not isinstance(beside, Unknown) or beside.step == DAY:
             return value
@@ -238,7 +239,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
-                # Without this check, a message could say "The fee is 25.00, not 25.00."
+                # Without this check, a message could read "The fee is 25.00, not 25.00."
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
@@ -247,7 +248,7 @@ class Operations:
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
         if one.__class__ is datetime and other.__class__ is datetime:
-            # An hour occurs twice when clocks are set back, and only UTC orders its times.
+            # One hour occurs twice when clocks are set back, and its times can be ordered only in UTC.
             one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
@@ -255,7 +256,7 @@ class Operations:
     less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
-        """Return `a < b <= c`. An operand is evaluated once, and only if the earlier comparisons hold."""
+        """Return the result of `a < b <= c`. An operand is evaluated once, and only if the earlier comparisons hold."""
         result: Any = True
         for order, next_value in zip(orders, later, strict=True):
             second = next_value()
@@ -300,11 +301,13 @@ class Operations:
         return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
-        """Whether a value equals a list item. The list may also contain incomparable items."""
+        """Whether a value equals a list item. The list may also contain items that cannot be compared with the
+        value.
+        """
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Whether the value equals no item. Fails if an item may be another form of the value, such as `"4711"`."""
+        """Whether no item equals the value. Fails if an item may be another form of the value, such as `"4711"`."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -345,7 +348,7 @@ class Operations:
                 return derive(name, parts, result_kind(name, kind_of(one), kind_of(other)))
             return ARITHMETIC[name](self.placed(one, other), self.placed(other, one))
         if name != "multiply" and isinstance(other, Unknown):
-            # The divisor may be zero, and then the guard fails.
+            # The divisor may be zero, in which case the guard fails.
             raise Stuck(other)
         if name != "multiply" and not other:
             raise ZeroDivisionError
@@ -390,7 +393,9 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two operands to times. Next to a time or part of a day, a date becomes the start of that date."""
+    """Convert two operands to times. In combination with a time or part of a day, a date becomes the start of that
+    date.
+    """
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

@@ -1,7 +1,7 @@
 """Runs a guard along one path: reads facts, records them, and decides Unknown booleans.
 
-With known facts, the guard simply runs on plain values. An unknown fact is represented by an Unknown, and each
-condition on it is a decision of the path.
+If all facts are known, the guard simply runs on plain values. An unknown fact is represented by an Unknown, and each
+condition on it is a decision along the path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,9 @@ from bylaw.text.cost import spend
 
 
 class Assumptions:
-    """One possible state of the facts that only the user or the host can supply, as a set of values per fact."""
+    """One possible combination of the facts that only the user or the host can supply, with a set of values for each
+    fact.
+    """
 
     __slots__ = ("regions",)
 
@@ -82,11 +84,11 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """Raised while testing a member if the answer depends on an unknown value."""
+    """Raised while a member is being tested, if the answer depends on an unknown value."""
 
 
 class Split(Exception):
-    """Raised if the path depends on a user's or host's fact. Both cases are then evaluated separately."""
+    """Raised if the path depends on a fact from the user or host. Both cases are then evaluated separately."""
 
     def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
@@ -97,7 +99,7 @@ class Hushed(Exception):
 
 
 def no_such(entity: str, key: Any) -> str:
-    """Return the denial for an entity that does not exist."""
+    """Return the text of the denial for an entity that does not exist."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"no such {entity} `{shown}`" if shown else f"no {entity} is known: no result has shown one yet"
 
@@ -108,13 +110,13 @@ HISTORY = Fact("context", (), "history")
 UNCOUNTED = "done()"
 """Stands for the entity in a fact about an unknown count."""
 REQUEST = Fact("request", (), "allows")
-"""The fact that the user wants a call that the request does not cover."""
+"""The fact that the user wants a call that is not covered by the request."""
 _TRACED = Field("provenance", "object")
 _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
 """Types of key parts that must be converted to strings."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
-"""Types that cannot be part of a cached question. A list is not hashable, and `True` would equal `1`."""
+"""Types that cannot be part of a cached question. Lists are not hashable, and `True` would equal `1`."""
 
 
 def unknown_fact(
@@ -149,7 +151,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """The names that occur as values of the facts read on one path."""
+    """The names that occur as values in the facts read on one path."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -159,9 +161,9 @@ class References:
         self._looked_through = 0
 
     def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
-        """Whether a fact that this path has read names the entity.
+        """Whether any fact read on this path names the entity.
 
-        A key without a digit, or 0, may mean "none" and names no entity.
+        A key that is 0 or has no digit may mean "none" and does not name an entity.
         """
         if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
             return False
@@ -200,16 +202,16 @@ class GuardRun(BuiltIns):
     ) -> None:
         self.arguments = arguments
         self.admitted: dict[str, Any] = {}
-        """Arguments read so far, converted to the guard language."""
+        """Arguments read so far, converted for use in the guard language."""
         self.source = source
         self.given: dict[Any, Any] = {}
-        """The source's answers for all guards and paths, by fact or question."""
+        """The source's answers for all guards and paths, by fact or by question."""
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
-        """For each unknown fact: its Unknown, whether its entity may not exist, and the entity."""
+        """For each unknown fact: its Unknown, whether its entity may be missing, and the entity."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
@@ -218,24 +220,24 @@ class GuardRun(BuiltIns):
         self.is_open = False
         """Whether the guard has encountered anything other than plain known facts."""
         self.tried: dict[str, dict[Key, Any]] = {}
-        """Tested members of an entity, by question."""
+        """The members of an entity that were tested, by question."""
         self.open: set[str] = set()
-        """Variables that a search for a member depends on."""
+        """Variables on which a search for a member depends."""
         self.complete(assumptions)
         self.start()
 
     def complete(self, assumptions: Assumptions) -> None:
         self.assumptions = assumptions
         self.decisions: list[bool] = []
-        """Decisions along this path. A decision that is True still has another branch to run."""
+        """The decisions along this path. A True decision still has another branch to run."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
-        """Facts of entities that may not exist."""
+        """Facts about entities that may not exist."""
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
-        """Start another path. Known values and spent ticks carry over."""
+        """Start another path. Known values and the number of spent ticks carry over."""
         used = TICKS - self.ticks
         self.left -= used
         spend(used)
@@ -244,25 +246,23 @@ class GuardRun(BuiltIns):
     def start(self) -> None:
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """Values read on the path, or the Unknowns that stand for them."""
+        """The values read on the path, or the Unknowns that stand for them."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether reads are recorded. They are not recorded after the first unknown fact or while composing a
-        denial.
-        """
+        """Whether reads are recorded. This stops after the first unknown fact, and while a denial is being composed."""
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path took an unknown field as null. A later failure may be a consequence of this, so it
-        denies.
+        """Whether the path assumed that an unknown field is null. A later failure may be a consequence of this
+        assumption, so it is treated as a denial.
         """
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """Drop every Unknown, because each one refers back to this run and forms a cycle."""
+        """Drop all Unknowns, because each of them refers back to this run and so forms a reference cycle."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
@@ -291,7 +291,7 @@ class GuardRun(BuiltIns):
         return part
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """Return an entity's key, or an Unknown if any part is unknown."""
+        """Return an entity's key, or an Unknown if any part of the key is unknown."""
         is_text = is_known = True
         for part in parts:
             if part.__class__ is not str:
@@ -305,7 +305,7 @@ class GuardRun(BuiltIns):
         if is_text:
             return parts
         if is_known:
-            # `True`, `1` and `1.0` are one dict key but three different entities.
+            # `True`, `1` and `1.0` are the same dict key but three different entities.
             return tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
@@ -315,7 +315,7 @@ class GuardRun(BuiltIns):
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
-        """Return a field's value or its Unknown."""
+        """Return a field's value, or its Unknown if the value is unknown."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
         fact = Fact(spec.entity_name, key, spec.field_name)
@@ -357,7 +357,7 @@ class GuardRun(BuiltIns):
         return admit(self.time, self.zone)
 
     def do_provenance(self, value: Any) -> Any:
-        """Return the source of one of the call's values as a record. See `Traced.record`."""
+        """Return the source of one of the values in the call, as a record. See `Traced.record`."""
         self.spend(1)
         if isinstance(value, Unknown):
             raise Stuck(value)
@@ -369,7 +369,7 @@ class GuardRun(BuiltIns):
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
 
     def do_requested(self) -> Any:
-        """Whether the user's request covers the call. Otherwise only the user can decide."""
+        """Whether the user's request covers the call. If this is not known, only the user can decide."""
         self.spend(1)
         self.is_open = True
         requested = getattr(self.source, "requested", None)
@@ -391,7 +391,9 @@ class GuardRun(BuiltIns):
         return self.count_between(tool, match, count) if count.__class__ is Between else count
 
     def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
-        """Return an Unknown count with known bounds. A question that the bounds do not decide fails."""
+        """Return an Unknown count that has known bounds. If the bounds do not settle a question about it, the guard
+        fails.
+        """
         asked = f"done({', '.join([tool, *(f'{name}={value!r}' for name, value in match.items())])})"
         needs: dict[Fact, Origin] = {Fact(UNCOUNTED, (tool, count.least, count.most), asked): "system"}
         return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
@@ -404,7 +406,7 @@ class GuardRun(BuiltIns):
                 fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """Ask the source a question about anything but a single fact's value, and cache the answer."""
+        """Ask the source a question about something other than a single fact's value, and cache the answer."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
@@ -480,7 +482,7 @@ class GuardRun(BuiltIns):
             (self.lacking if origin == "system" else self.asked)[fact] = None
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """Choose one of a fact's few possible values. Other paths choose the others."""
+        """Choose one of the few values that a fact may have. Other paths choose the other values."""
         self.missing(spec, key, fact)
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
@@ -489,7 +491,7 @@ class GuardRun(BuiltIns):
         return admit(possible[-1], self.zone)
 
     def value_or_none(self, spec: Spec, unknown: Unknown) -> Unknown | None:
-        """Represent an unknown nullable field: one path continues with a value, another with None."""
+        """Represent an unknown nullable field: one path continues with a value and another with None."""
         if not spec.field.nullable or self.hushed is not None:
             return unknown
         name = expression_text(unknown)
@@ -529,7 +531,7 @@ class GuardRun(BuiltIns):
         return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Record that the entity may be missing. This adds a denial to the possible outcomes."""
+        """Record that the entity may be missing, which adds a denial to the possible outcomes."""
         if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
@@ -540,7 +542,9 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return the field of an entity with an unknown key. Its missing facts are those of the key."""
+        """Return a field of an entity whose key is unknown. The facts missing for the field are those missing for
+        the key.
+        """
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -553,12 +557,14 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it reads a field of an entity that it assumed missing. `decide` handles the reverse order."""
+        """End the path if it reads a field of an entity that it has assumed to be missing. `decide` handles the
+        reverse order.
+        """
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path assumed that the entity is missing."""
+        """Whether this path has assumed that the entity is missing."""
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values

@@ -1,6 +1,6 @@
-"""Holds the state of translating one function, and translates the syntax for facts and arguments.
+"""Holds the state for translating one function, and translates the syntax for facts and arguments.
 
-An example is `facts.Reservation(call.reservation_id).cabin`.
+An example of this syntax is `facts.Reservation(call.reservation_id).cabin`.
 """
 
 import ast
@@ -32,7 +32,7 @@ class Helper(Struct, frozen=True):
 
 
 class FileHelpers:
-    """Functions that one guard may call, translated when they are first used."""
+    """The functions that one guard may call. Each is translated when it is first used."""
 
     def __init__(
         self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
@@ -40,13 +40,15 @@ class FileHelpers:
         self.nodes = nodes
         self._translate = translate
         self.files = files
-        """The files of functions that are defined outside the guard's own file."""
+        """The file of each function that is defined outside the guard's own file."""
         self.used: set[str] = set()
         self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
         self._open: list[str] = []
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """Return the function that `node` calls, translated for arguments of these kinds, or None if it has errors."""
+        """Return the function that `node` calls, translated for arguments of these kinds. None if the function has
+        errors.
+        """
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         self.used.add(name)
@@ -64,7 +66,7 @@ class FileHelpers:
         return self._made[known]
 
     def is_answering(self, name: str) -> bool:
-        """Whether the function permits or denies instead of returning a value."""
+        """Whether the function permits or denies rather than returning a value."""
         seen: set[str] = set()
         pending = [name]
         while pending:
@@ -87,11 +89,11 @@ def _returned(node: ast.FunctionDef) -> Iterator[str]:
 
 
 TranslateHelper = Callable[["Scope", ast.FunctionDef, Sequence[str | None]], Helper | None]
-"""Translates a function for arguments of given kinds."""
+"""Translates a function for arguments of the given kinds."""
 
 
 class Scope:
-    """The names in scope, and the errors found so far. Errors are collected, not raised."""
+    """The names in scope, and the errors found so far. Errors are collected rather than raised."""
 
     def __init__(
         self,
@@ -112,28 +114,30 @@ class Scope:
         self.constants: dict[str, Any] = {}
         self.branches: list[tuple[str, int, int, str]] = []
         self.parameters = tuple(parameters)
-        """Parameters with plain values: the records that a predicate reads."""
+        """Parameters that hold plain values, namely the records that a predicate reads."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
-        """Every variable of the function, with its entity if it holds one."""
+        """Every variable in the function, with the name of the entity that it holds, or None."""
         self.sure: set[str] = set(parameters)
-        """Variables that are assigned on every path to this point."""
+        """Variables that are assigned on every path up to this point."""
         self.scopes: list[dict[str, str | None]] = []
         self.call, self.facts, self.history = call, facts, history
-        """The names of these parameters. Empty if a parameter is missing."""
+        """The names of the corresponding parameters. A missing parameter has an empty name."""
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
         """Built-ins that are not available in this kind of function."""
         self.nullable: frozenset[str] = frozenset()
-        """Parts of records and loop variables that may be None, because the function compares them with `None`."""
+        """Parts of records that may be None, because the function compares them with `None`. `nullable_names`
+        contains such loop variables.
+        """
         self.nullable_names: frozenset[str] = frozenset()
         self.aliases: dict[str, ast.expr] = {}
-        """The variables that are assigned exactly once, with their values."""
+        """The variables that are assigned exactly once, each with its value."""
         self.records: frozenset[str] = frozenset()
         """Parameters that hold records built by Bylaw. In these, `None` means absent."""
         self.looped: set[str] = set()
         self.helpers: FileHelpers | None = None
         self.label = ""
-        """Distinguishes questions with the same text about different entities."""
+        """Distinguishes between questions that have the same text but concern different entities."""
 
     def note_nullable(self, node: ast.AST) -> None:
         parts = parts_of(node)
@@ -158,7 +162,7 @@ class Scope:
         return ast.Call(ast.Attribute(ast.Name("_", ast.Load()), method, ast.Load()), list(arguments), [])
 
     def constant(self, value: Any) -> ast.expr:
-        """Return a name for an object that compiled code needs."""
+        """Return a name for an object that compiled code requires."""
         for name, known in self.constants.items():
             if known is value:
                 return ast.Name(name, ast.Load())
@@ -177,7 +181,7 @@ class Scope:
         return self.kinds.get(name)
 
     def is_of_ours(self, node: ast.expr) -> bool:
-        """Whether `node` reads a part of a record that Bylaw builds."""
+        """Whether `node` reads a part of a record that was built by Bylaw."""
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.records
 
     def is_local(self, name: str) -> bool:
@@ -203,7 +207,7 @@ Translate = Callable[[ast.expr], ast.expr]
 
 
 class Spec:
-    """A field of an entity, as compiled code refers to it."""
+    """A field of an entity, in the form that compiled code refers to."""
 
     __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
 
@@ -212,7 +216,7 @@ class Spec:
         self.field = field
         self.entity_name = entity.name
         self.field_name = field.name
-        # A fact established in the conversation counts as a system fact, because tools show it.
+        # A fact established in the conversation is treated as a system fact, because tools show it.
         self.origin: Origin = (
             "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
         )
@@ -220,7 +224,7 @@ class Spec:
 
 
 class Reading:
-    """Translates reads of facts, arguments and records. `expression` translates their parts."""
+    """Translates reads of facts, arguments and records. `expression` translates the parts of these reads."""
 
     def __init__(self, scope: Scope, expression: Translate) -> None:
         self.scope = scope
@@ -259,7 +263,7 @@ class Reading:
         return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
 
     def is_thing(self, node: ast.expr) -> str | None:
-        """Return the entity's name if an assigned expression is an entity, without translating it."""
+        """If an assigned expression is an entity, return the entity's name without translating the expression."""
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
@@ -290,9 +294,9 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """Return the called shared function, translated for these arguments, or None after an error.
+        """Return the shared function that is called, translated for these arguments, or None after an error.
 
-        `call` and `facts` must be passed under these names. They keep their meaning in the function.
+        `call` and `facts` must be passed under these names, and they keep their meaning in the function.
         """
         assert self.scope.helpers is not None
         assert isinstance(node.func, ast.Name)
@@ -313,7 +317,7 @@ class Reading:
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
-        """Return a shared function's arguments, without `call` and `facts`."""
+        """Return a shared function's arguments, leaving out `call` and `facts`."""
         return [
             value
             for value in node.args
@@ -351,7 +355,7 @@ class Reading:
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
 
     def field_of(self, node: ast.expr) -> Field | None:
-        """Return the declared field that `node` certainly reads, directly or through a variable."""
+        """Return the declared field that `node` is certain to read, either directly or through a variable."""
         if isinstance(node, ast.Name):
             value = self.scope.aliases.get(node.id)
             return self.field_of(value) if isinstance(value, ast.Attribute) else None
@@ -397,11 +401,11 @@ class Reading:
         return part if self.scope.is_of_ours(node) else self.present(part, name)
 
     def present(self, part: ast.expr, name: str) -> ast.expr:
-        """Translate a part of a record. Unless the function compares the part with None, it must not be `null`."""
+        """Translate a part of a record. The part must not be `null`, unless the function compares it with None."""
         return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
-        """Translate a part of an entity's own key, which needs no look-up."""
+        """Translate a part of an entity's own key, which does not require a look-up."""
         part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":

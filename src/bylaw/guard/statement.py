@@ -1,4 +1,4 @@
-"""Translates one function of the guard language to an instrumented Python function."""
+"""Translates one function from the guard language into an instrumented Python function."""
 
 import ast
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class LazyFunction:
 
 
 class Statements:
-    """Translates the body of one function. `answers` are the calls allowed after `return`."""
+    """Translates the body of one function. `answers` lists the calls allowed after `return`."""
 
     def __init__(self, scope: Scope, answers: Sequence[str] = ANSWERS) -> None:
         self.scope = scope
@@ -59,7 +59,9 @@ class Statements:
         return " or ".join(f"{name}(...)" for name in self.answers)
 
     def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "LazyFunction":
-        """Return the function, compiled on its first call. An audit calls only a few of a pack's guards."""
+        """Return the function, which is compiled on its first call because an audit calls only a few of a pack's
+        guards.
+        """
         return LazyFunction(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
@@ -96,7 +98,9 @@ class Statements:
             self.fault(node, f"`{node.name}` begins with an underscore", "name it after its policy")
 
     def collect(self, body: Sequence[ast.stmt]) -> None:
-        """Collect every variable that the function assigns, with its entity if all assignments agree."""
+        """Collect every variable that the function assigns. If all of its assignments agree on an entity, record the
+        entity.
+        """
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -200,8 +204,8 @@ class Statements:
                 )
 
     def denying(self, text: ast.expr) -> ast.expr:
-        """Translate the text of a denial. Facts that are read only for this text cannot affect the decision, fail or
-        fork.
+        """Translate the text of a denial. Facts that are read only for this text cannot affect the decision, cause a
+        failure or fork the path.
         """
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
             self.values.literal(text)
@@ -288,7 +292,7 @@ class Statements:
 
 
 def ends(body: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `body` ends in return, break or continue."""
+    """Whether every path through `body` ends in `return`, `break` or `continue`."""
     for statement in body:
         match statement:
             case ast.Return() | ast.Break() | ast.Continue():
@@ -317,7 +321,7 @@ def _names_tools(argument: ast.arg) -> bool:
 
 
 def _inherit_lines(node: ast.AST, line: int) -> None:
-    """Give generated nodes the line of the source that they come from, so that failures name this line."""
+    """Give generated nodes the line number of their source, so that failures refer to this line."""
     pending: list[tuple[ast.AST, int]] = [(node, line)]
     while pending:
         part, line = pending.pop()
@@ -352,7 +356,7 @@ class Translated(Statements):
 
 
 def translate_helper(scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
-    """Translate a function that a guard calls, for arguments of these kinds. Return None if it has errors."""
+    """Translate a function that a guard calls, for arguments of these kinds. None if the function has errors."""
     helpers = scope.helpers
     assert helpers is not None
     names = [argument.arg for argument in node.args.args]
