@@ -41,8 +41,8 @@ class RuleFinding(Struct, frozen=True):
     a rule that was still waiting.
     """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Why some predicates have their values. For consent, this includes the text shown to the user and the time when it
-    was shown.
+    """The reasons for the values of some predicates. For consent, this includes the text shown to the user and the
+    time when it was shown.
     """
     binding: str = ""
     """The value that this instance of a `FOR EACH` rule applies to, spelt as it was when first seen."""

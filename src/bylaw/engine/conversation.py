@@ -96,8 +96,8 @@ class Conversation:
         """`answers` settles predicates that code cannot settle, and `known` contains its earlier answers. `requests`
         determines what the user's words allow, and `granted` contains its earlier answers.
 
-        With `doubts`, a write that returned an error is assumed to have possibly run, unless the pack declares that the
-        error means a refusal. `handover` and `delegation` override the pack's settings.
+        With `doubts`, a write that returned an error is treated as one that may have run, unless the pack declares that
+        the error means a refusal. `handover` and `delegation` override the pack's settings.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         given: Mapping[str, Any] = copied(context) if context else {}

@@ -89,7 +89,9 @@ class PredicateValues:
     at = 0
     """How many of the announced events the rules have processed."""
     _coming: Sequence[Event] = ()
-    """The announced events. Below: the step of the first one, and how many of them the ledger has processed."""
+    """The announced events. The next two fields are the step of the first one and the number of events that the
+    ledger has processed.
+    """
     _first = _taken = 0
     _made: CallRecord | None = None
     """The record for the ledger's next event, if that event is a judged call."""

@@ -29,8 +29,8 @@ class KnownMessages(NamedTuple):
     has_words: bool = False
     """Whether the words of the next message are known too, so that only the calls in it are new."""
     is_sure: bool = True
-    """Whether it is certain for every message if it is known or new. Otherwise, everything that depends on words is
-    undecided.
+    """Whether each message is certain to be known or certain to be new. Otherwise, everything that depends on words
+    is undecided.
     """
     is_history: bool = False
     """Whether the host repeated words that were already known."""
@@ -48,7 +48,7 @@ class ToldBefore:
         self._retells = False
         """Whether the host resends its history, rather than sending only new messages."""
         self._is_handed_over = False
-        """Whether another principal has taken over whose words are not known yet."""
+        """Whether another principal has taken over and none of that principal's words are known yet."""
         self._looked = self._after = 0
         """The number of events examined, and the position after the last words."""
 
@@ -134,8 +134,8 @@ class ToldBefore:
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """Return the position up to which all calls and results since the last words are known, and whether the call
-        there is new although an earlier one ran.
+        """Return the position of the first call or result since the last words that is not known, and whether a
+        known call that ran is missing before it.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}

@@ -23,9 +23,9 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
 EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "failing", "uncaptured", "refused"]
-"""`shown`: contains a value that an entity maps. `readable`: contains data, but there is no pack to map it. `empty`:
-data without content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that no reader
-can parse. `failing`: unreadable text that looks like an error.
+"""`shown`: contains data that the pack's entities map. `readable`: contains data, but there is no pack to map it.
+`empty`: data without content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that no
+reader can parse. `failing`: unreadable text that looks like an error.
 """
 
 CURES: Final[dict[EvidenceGrade, str]] = {
@@ -48,7 +48,9 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     readable: int
     """The number of captured results that are data, match one of the pack's patterns, or are refusals."""
     shown: int | None = None
-    """The number of results that contain a value that an entity maps. None if the pack does not map this tool."""
+    """The number of results that contain data mapped by the pack's entities. None if the pack does not map this
+    tool.
+    """
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()

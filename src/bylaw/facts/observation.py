@@ -264,7 +264,7 @@ class Sighting(Struct, frozen=True, gc=False):
                 has_fields = True
                 if self.show(name) is not NOTHING:
                     return True
-        # If an entity has no other fields, the result shows only that the entity exists.
+        # For an entity without other fields, the result shows that it exists.
         return not has_fields
 
     def _is_recognised(self) -> bool:

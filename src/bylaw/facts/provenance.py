@@ -61,7 +61,7 @@ def is_search(argument: str) -> bool:
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the words before a quote show that the user is quoting somebody, or naming a topic, title or field."""
+    """Whether the words before a quote show that the user is quoting a text, or naming a topic, title or field."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])

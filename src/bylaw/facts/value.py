@@ -36,7 +36,7 @@ _SIGNS = {
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
-"""Currencies as written in texts, without single characters."""
+"""Currencies as written in texts, excluding single characters."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
 """Currencies with three decimal places, in which `1,234` may be more than a thousand or just over one."""
 _BLANK = " \u00a0\u202f"

@@ -65,8 +65,8 @@ class Snapshot:
         """
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities of which a write may have created a record, or may have changed a record that only its lost
-        result names.
+        """Entities for which a write may have created a record, or may have changed a record that only the write's
+        lost result names.
         """
 
     def fork(self) -> "Snapshot":

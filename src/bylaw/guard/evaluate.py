@@ -364,7 +364,7 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
             raise
         fault = reason_of(error)
     lacking.update(gathered(values_inside(value)))
-    # If several paths are possible, the value from a single path is not known to be right.
+    # If several paths are possible, the value is unknown, because each path may lead to a different one.
     lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
     run.close()
     return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)

@@ -110,7 +110,7 @@ HISTORY = Fact("context", (), "history")
 UNCOUNTED = "done()"
 """Stands for the entity in a fact about an unknown count."""
 REQUEST = Fact("request", (), "allows")
-"""The fact that the user wants a call that is not covered by the request."""
+"""The fact that the user wants a call outside the request."""
 _TRACED = Field("provenance", "object")
 _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))

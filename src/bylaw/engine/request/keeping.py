@@ -47,8 +47,8 @@ class Held(NamedTuple):
     is_handed_over: bool = False
     """Whether the action is requested by instructions that the user told the agent to follow."""
     is_on_the_way: bool = False
-    """Whether the user did not request the call, but it may be a step towards what they requested: it opens a page that
-    is linked from a place the user named, or its tool prepares other calls.
+    """Whether the call, although the user did not request it, may be a step towards their request: it opens a page
+    that is linked from a place they named, or its tool prepares other calls.
     """
 
     def places(self) -> set[int]:
@@ -151,7 +151,7 @@ class Keeping:
             objections = [Objection("not_asked", deed.slots[0].name)]
             yield Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
         if tool.prepares and not allowance.deeds_of(call.tool):
-            # Only a model can confirm a call that the user did not ask for, so each argument is in question.
+            # Only a model can confirm a call that the user did not request, so all of its arguments are in question.
             objections = [Objection("not_asked", name) for name in call.arguments]
             deed = _preparing(tool, allowance)
             held = Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
@@ -160,14 +160,16 @@ class Keeping:
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    """Return the action of opening a page that is linked from a named place."""
+    """Return the action for opening a linked page. None if the user did not name a place from which the link can
+    come.
+    """
     deed = _preparing(tool, allowance)
     return deed if fetches(tool) and deed.slots else None
 
 
 def _preparing(tool: Tool, allowance: Allowance) -> Deed:
-    """Return the action of a call towards what the request asks for. A link must come from a place that the user
-    named.
+    """Return the action for a call that may be a step towards the request. A link must come from a place that the
+    user named.
     """
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]
     asked = tuple(span for deed in allowance.deeds for span in deed.asked)
@@ -175,10 +177,10 @@ def _preparing(tool: Tool, allowance: Allowance) -> Deed:
 
 
 def _is_known(held: Held, tool: Tool) -> bool:
-    """Whether no value of a call comes from a text that the user did not point to.
+    """Whether the call contains no value from a text to which the user did not refer.
 
-    A link must be the user's or come from a place that they named. Other values may also be in records, or on that
-    page. A value without any source was made up by the agent, and a model judges it.
+    A link must come from the user or from a place that they named. Other values may also come from records or from such
+    a place. A value without a source was made up by the agent and is judged by a model.
     """
     view, links = held.view, _links(tool)
     places = held.places() if links else set[int]()

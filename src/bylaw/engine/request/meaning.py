@@ -36,7 +36,7 @@ class Doubt(Struct, frozen=True):
     unsettled: tuple[str, ...] = ()
     """The arguments that code objects to unless the model confirms them."""
     is_preparing: bool = False
-    """Whether the user did not ask for the call, so that the question is whether the request needs it."""
+    """Whether the user did not request the call. The question is then whether the request needs it."""
 
 
 class RequestModel(Protocol):

@@ -1,4 +1,4 @@
-"""Determines what the user's words allow in one conversation. The allowance is computed once each time the user has
+"""Determines what the user's words allow in one conversation. The allowance is recomputed only when the user has
 said more.
 """
 
