@@ -59,31 +59,9 @@ By trade (`python lab/benchmarks/consent_trades.py`):
 
 ## What is open, put to a model
 
-`bylaw audit --llm batch:DIR` asks one question for each open write: the policy, the talk, what tools showed of the
-call's values and what became of other changes, and the call. Open writes were drawn by seed and the exact questions
-answered once by fresh readers who saw nothing else (`python lab/benchmarks/consent_answers.py score
-lab/benchmarks/recorded/consent --hostile --trades ...` with storage, drycleaner, solar, bank, catering and school; the
-airline's answers quote recorded conversations and are not kept here). A yes that quotes no words of the user's counts
-as open.
-
-| set | asked | agreed: precision | recall | without: precision | recall | left open |
-|---|---|---|---|---|---|---|
-| six trades, from a bank to a solar installer | 96 | 1.00 (70/70) | 0.99 (70/71) | 1.00 (23/23) | 0.92 (23/25) | 3 |
-| airline, kept part | 40 | 1.00 (28/28) | 0.85 (28/33) | 0.58 (7/12) | 1.00 (7/7) | 0 |
-| hostile answers and questions | 87 | 0 of 6 | - | 1.00 (49/49) | 0.56 (49/87) | 32 |
-
-The goal was .92 for each: met in the trades, missed on the airline, where nobody without consent was taken for agreed,
-but five of 33 were accused who had agreed to the labels' readers. In four of them the sum had been told as an estimate,
-not against the old fare, or not at all, and the question asks for a sum; in the fifth the price changed after the yes.
-Of the hostile ones six were taken for agreed: "bet" and "go" as answers, "Yes. How long do I have to withdraw?", "about
-250.00" for 250.00, and a transfer that an email, or a colleague, had asked for.
-
-The wording before this one, which did not say that a yes is the customer's own and leaves no doubt, was answered for
-240 writes of 18 trades (agreed: precision .99, recall .97; without: .99, .94; 6 left open), 100 of the airline (1.00,
-.90; .79, 1.00; none) and 86 hostile tries, of which it took 14 for agreed. One before that, which did not ask for the
-sum, took four of the airline's nine without consent for agreed. This one was written after the answers to those tries
-had been read, so their row is not of unseen ones. Where a model may settle a consent live (`model: may settle`), expect
-it to be deceived now and then by who is deceiving it on purpose; a card is not.
+An earlier wording of the question took 6 of 87 hostile answers for a yes. Where a model may settle a consent live
+(`model: may settle`), expect that somebody who tries to deceive it succeeds now and then. This cannot happen with a
+card.
 
 Made by `python lab/benchmarks/consent.py` (folder of the runs as its argument).
 """

@@ -8,8 +8,8 @@ runs and half from the others, at most one per conversation. Conversations with 
 
 DIR gets `writes.jsonl` and, for two labelers who do not see our findings, `label-NN.md` and `labelling.md`. The
 labelers write `labels-a.jsonl` and `labels-b.jsonl` (`id`, `label`, `why`). DIR/questions gets the questions that an
-audit asks about these writes: `instructions.md` and `chunk-NN.md`. Other readers answer them in `answers-NN.jsonl`
-(`custom_id`, `text`). All of these files quote recorded conversations, so keep them with the runs.
+audit asks about these writes, as a batch and as files for other readers (see `lab/scripts/reader_chunks.py`). All of
+these files quote recorded conversations, so keep them with the runs.
 
 A write counts if both labelers chose the same label and neither chose `cannot be said`. The labels of seed 47 are in
 `labels/airline-consent-unseen.csv`. They were counted once, after the last change of the questions.
@@ -18,25 +18,32 @@ A write counts if both labelers chose the same label and neither chose `cannot b
 import argparse
 import json
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Literal
 
 import msgspec
 from consent import labels, runs
-from consent_answers import Collect, chunks
 from msgspec import Struct
 
-from bylaw import Call, Message, Trajectory, verdicts
-from bylaw.answering.consent import consent_answer
+from bylaw import Call, Message, Pack, Trajectory, verdicts
+from bylaw.answering.consent import consent_answer, consent_request, no_question
 from bylaw.audit.request import Shelf
-from bylaw.consent import Consents
+from bylaw.consent import Consents, OpenConsent
+from bylaw.engine.predicate_values import Answered
 from bylaw.facts.ledger import Ledger
-from bylaw.llm import Request
+from bylaw.llm import Pending, Request
 from bylaw.llm.chat import LETTERS_PER_TOKEN
-from bylaw.llm.recorded import Recordings
+from bylaw.llm.recorded import Batch, Recordings
+from bylaw.pack.predicate import Predicate
+from bylaw.rule.monitor import Act
+
+sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+from reader_chunks import gather, write_chunks
 
 PARTS = ("verified", "tau1", "tau2")
 CHANGES = frozenset(
@@ -87,6 +94,25 @@ class Write(Struct, frozen=True):
     step: int
 
 
+class Collect:
+    """Records the questions about one conversation and answers none of them."""
+
+    def __init__(self, pack: Pack, trajectory: Trajectory) -> None:
+        self._pack, self._trajectory = pack, trajectory
+        self.asked: dict[int, tuple[Predicate, Act, Request]] = {}
+
+    def __call__(self, name: str, act: Act) -> None:
+        """Return no answer."""
+
+    def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
+        events = self._trajectory.events
+        if why := no_question(self._pack, act, events):
+            return Answered(predicate.name, act.step, None, because=why)
+        request = consent_request(self._pack, predicate, act, question, events)
+        self.asked[act.step] = (predicate, act, request)
+        return Answered(predicate.name, act.step, None)
+
+
 class Labelled(Struct, frozen=True):
     """A labeler's label for a write."""
 
@@ -110,8 +136,9 @@ def draw(folder: Path, to: Path, count: int, seed: int) -> None:
     requests = [each[-1] for each in asked if each is not None]
     questions = to / "questions"
     questions.mkdir(exist_ok=True)
-    random.Random(seed).shuffle(requests)
-    chunks(questions, requests, _A_CHUNK)
+    with suppress(Pending):
+        Batch(questions).ask(requests)
+    write_chunks(questions, _A_CHUNK, seed)
     print(f"{len(drawn)} writes, {len(requests)} questions, median {_tokens(requests):,.0f} tokens")
 
 
@@ -196,6 +223,7 @@ def score(folder: Path, to: Path) -> bool:
     said = [_labels(to / f"labels-{name}.jsonl") for name in "ab"]
     pairs = {each.id: tuple(one.get(each.id) for one in said) for each in writes}
     clear = {id: one for id, (one, other) in pairs.items() if one == other and one in ("agreed", "not agreed")}
+    gather(to / "questions")
     told, asked = Recordings(to / "questions"), list[Request]()
     counts: dict[str, Counter[tuple[str, str]]] = {"all": Counter(), "verified": Counter(), "others": Counter()}
     unanswered, wrong = 0, list[str]()
