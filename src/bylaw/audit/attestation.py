@@ -53,7 +53,7 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return a file in the current folder. If it is not there, return the one above the audit, where `bylaw view`
+    """Return a file from the current folder or, if it is not there, from the folder above the audit, where `bylaw view`
     writes it.
     """
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
@@ -114,7 +114,7 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """Turn an undecided rule into a broken one. An undecided consent counts as not given."""
+    """Turn an undecided rule into a broken one. Undecided consent counts as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}

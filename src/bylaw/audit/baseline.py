@@ -23,7 +23,9 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Gate(Struct, frozen=True):
-    """Decides which findings fail a run: those with one of the verdicts, under a policy of at least this severity."""
+    """Decides which findings fail a run: those that have one of the verdicts and whose policy has at least this
+    severity.
+    """
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
@@ -44,7 +46,7 @@ class Gate(Struct, frozen=True):
         return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether an exceeded limit in the summary fails the run."""
+        """Whether an exceeded limit listed in the summary fails the run."""
         return self._names_limits and limit["over"] > 0 and self._is_severe(limit["severity"])
 
     @property
@@ -74,10 +76,10 @@ class Comparison(Struct, frozen=True):
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """The ids of findings, including waived ones, that the earlier audit had with the same gravity."""
+    """The ids of findings, including waived ones, that had the same gravity in the earlier audit."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, how many of the calls that it objects to are `new`, `still` there or `fixed`. Waived findings
-    are not counted.
+    """For each policy, the numbers of calls it objects to that are `new`, `still` there or `fixed`. Waived findings are
+    not counted.
     """
 
     def standings(self) -> "Standings":
@@ -109,8 +111,8 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, by id. Each criterion has its own, because the earlier audit may have used the
-    other criterion.
+    """The findings of an earlier audit, by id. Each criterion has its own findings, because the earlier audit may have
+    used the other criterion.
     """
 
     folder: Path
@@ -197,7 +199,9 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """Yield each policy that objects to an executed call, and whether it objected to that call in the earlier audit."""
+    """For each executed call, yield every policy that objects to it, and whether the policy objected to it in the
+    earlier audit.
+    """
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():
         yield charge.policy, "new" if is_worse(charge, known) else "still"

@@ -119,7 +119,7 @@ class Bench:
         return self.on_its_clock(self._holding(policy, guard))
 
     def on_its_clock(self, pack: Pack) -> Pack:
-        """Return the pack with the right clock for recorded calls: the pack's own, or the time of each call."""
+        """Return the pack with the clock that suits recorded calls: the pack's own, or else the time of each call."""
         return pack if self._has_clock else replace(pack, now=None)
 
     def _holding(self, policy: Policy, guard: Guard) -> Pack:
@@ -127,20 +127,24 @@ class Bench:
         return replace(self.base, policies={policy.id: policy}, guards={policy.id: guard}, by_tool=by_tool)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
-        """Parse cases as if they came from a pack's file. Cached, because many guards are tried on the same cases."""
+        """Parse cases as if they came from a pack's file. The result is cached, because many guards are tried on the
+        same cases.
+        """
         key = repr(cases)
         if key not in self._case_files:
             self._case_files[key] = read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))
         return self._case_files[key]
 
     def once(self, key: Hashable, make: Callable[[], Tried]) -> Tried:
-        """Return the cached result for a key. The stages run again after each round of answers."""
+        """Return the cached result for a key. Results are cached because the stages run again after each round of
+        answers.
+        """
         if key not in self._tried:
             self._tried[key] = make()
         return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
-        """Return faults in a guard's cases that no guard could fix."""
+        """Return those faults in a guard's cases that no change to the guard could fix."""
         code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
         guard, _ = self.guard(policy, code)
         assert guard is not None
@@ -187,7 +191,7 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """Mark the cases of a guard that searches as complete: no other entities exist."""
+    """Mark the cases of a searching guard as complete, meaning that no other entities exist."""
     if not guard.searches:
         return cases
     return [
@@ -196,7 +200,7 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def cases_answer(text: str) -> list[Case]:
-    """Parse an answer as a list of cases. Raises Unreadable if it is something else."""
+    """Parse an answer as a list of cases. Raises Unreadable if it is not such a list."""
     data = yaml_answer(text)
     listed: Any = data.get("") or data.get("cases")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):

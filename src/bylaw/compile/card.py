@@ -1,4 +1,4 @@
-"""Collects what is known about a tool before its effect is described, and describes schemas in words."""
+"""Collects what is known about a tool as input for the description of its effect, and describes schemas in words."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ _DOCUMENTED = re.compile(
 )
 """Matches the start of a docstring's section on arguments or results."""
 DEEPEST = 6
-"""How many levels of a schema are followed."""
+"""The maximum depth to which a schema is followed."""
 _WORDS = 300
 """The maximum length, in characters, of the text about one argument or one bound tool."""
 
@@ -32,9 +32,9 @@ class Card(Struct, frozen=True):
     """JSON schemas by argument."""
     required: tuple[str, ...] = ()
     effect: Effect | None = None
-    """The effect according to a hint in the catalogue."""
+    """The effect that a hint in the catalogue states."""
     results: str = ""
-    """The form of the tool's results and errors, in words."""
+    """A description of the tool's results and errors in words."""
     output: dict[str, Any] = field(default_factory=dict[str, Any])
     """The JSON schema of the tool's results, if known."""
 
@@ -67,7 +67,7 @@ class Card(Struct, frozen=True):
 
     @property
     def whole(self) -> str:
-        """A complete description of the tool, for questions about its reads and changes."""
+        """A complete description of the tool, for questions about what it reads and changes."""
         hint = f"The catalogue says: {self.effect}." if self.effect else ""
         lines = [" ".join(self.description.split())[:_LONGEST], *self._arguments, hint, self.results]
         return "\n  ".join([self.signature, *(part for line in lines if line for part in line.splitlines())])
@@ -124,7 +124,9 @@ _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
 _PARTS_OF_A_LISTING = 2
 _LISTS = 20
-"""If at least this many lists were recorded and none was empty, the list is assumed never to be empty."""
+"""If at least this many lists were recorded in one place and none was empty, the list there is assumed never to be
+empty.
+"""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
@@ -172,7 +174,7 @@ class Form:
         return self._kind(self._words)
 
     def named(self, name: str) -> str:
-        """Describe the field `name`. An id is never listed as an enumeration, even if few values were recorded."""
+        """Describe the field `name`. An id is never listed as an enumeration, even if only a few values were recorded."""
         is_id = name == "id" or name.endswith(("_id", "Id"))
         return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
 
@@ -197,7 +199,7 @@ class Form:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """Return the few words that occur, or nothing if a word contains a digit, as ids do."""
+        """Return the recorded words if there are only a few, or nothing if any word contains a digit, as ids do."""
         return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
 
     @property
@@ -224,7 +226,7 @@ class Form:
 
 
 class Results:
-    """Forms and error texts by tool, collected over conversations."""
+    """Each tool's result forms and error texts, collected from all conversations."""
 
     def __init__(self) -> None:
         self._forms: dict[str, Form] = {}
@@ -246,7 +248,7 @@ class Results:
                 form.add(event.value())
 
     def schema(self, tool: str) -> dict[str, Any]:
-        """Return the schema of a tool's results. It is empty if no result was recorded."""
+        """Return the schema of a tool's results, or an empty one if no result was recorded."""
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:

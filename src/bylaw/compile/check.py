@@ -1,4 +1,4 @@
-"""The compiled check of a policy, its cases, and questions for a reviewer."""
+"""A policy's compiled check, its cases, and the questions for a reviewer."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,12 +27,12 @@ UNANSWERED = "a question about it has no answer yet"
 
 
 class Check(Struct, frozen=True):
-    """The guard or rule of one policy, or the reason that it has none."""
+    """The guard or rule for one policy, or the reason why the policy has neither."""
 
     policy: str
     code: str = ""
     rules: dict[str, Any] | None = None
-    """`predicates` and `rules` as in `rules.yaml`."""
+    """The `predicates` and `rules`, as in `rules.yaml`."""
     cases: tuple[Case, ...] = ()
     questions: tuple[Question, ...] = ()
     failed: str = ""
@@ -76,7 +76,7 @@ _REFEREE = json_prompt("referee", _Answer)
 def rule_on(
     desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
 ) -> dict[int, Ruling]:
-    """Return the referee's decisions, by the position of the situation. The referee does not see the expected
+    """Return the referee's decisions, keyed by the position of the situation. The referee does not see the expected
     outcomes.
     """
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]

@@ -21,7 +21,7 @@ _ORDER = re.compile(
 )
 """Phrases that state the order of several checks."""
 _DAYS = ("date", "day")
-"""Words in the names of key parts that hold a day."""
+"""Words that, in the name of a key part, mean that the part holds a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -30,13 +30,13 @@ def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Return notes for writing code that the entities within reach call for. The text is empty if there are none."""
+    """Return notes on writing code for the entities within reach. The text is empty if no notes apply."""
     return _lists_note(cards, tools) + _days_note(things, cards, tools) + _order_note(things, cards, tools, sentences)
 
 
 def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Advise to check first what needs the fewest facts, if several entities are within reach and no order is
-    stated.
+    """If several entities are within reach and no order is stated, advise checking first whatever needs the fewest
+    facts.
     """
     if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
         return ""
@@ -48,7 +48,7 @@ def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
 
 
 def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
-    """Advise that the calendar often decides, if an entity has a day in its key."""
+    """If an entity has a day in its key, point out that the calendar often decides."""
     for name in things.entities if tools else ():
         keys = keys_of(things.entities[name])
         day = next((key for key in keys if key in _DAYS or key.endswith(tuple(f"_{each}" for each in _DAYS))), None)
@@ -62,7 +62,7 @@ def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) 
 
 
 def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """Advise how to loop over several list arguments together, if a bound tool has them."""
+    """If a bound tool has several list arguments, advise how to loop over them together."""
     for tool in dict.fromkeys(tools):
         lists = [
             name
@@ -88,21 +88,21 @@ def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences:
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
-    """List every tool, one per line. If there are very many, describe those closest to the policies' words and only
-    name the rest.
+    """List every tool, one per line. If there are very many, describe those whose wording is closest to the policies',
+    and name the rest.
     """
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
 def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
-    """List every tool with its results. If there are very many, describe those closest to the fields' words and only
-    name the rest.
+    """List every tool with its results. If there are very many, describe those whose wording is closest to the fields',
+    and name the rest.
     """
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 
 
 def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, between: str) -> str:
-    """Return the descriptions of all tools if they fit, otherwise of the closest ones."""
+    """Return the descriptions of all tools if they fit, and otherwise those of the closest tools."""
     if sum(map(len, told.values())) <= _LONGEST:
         return between.join(told.values())
     wanted = _words(words)
@@ -119,7 +119,7 @@ def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, bet
 
 
 def _words(text: str) -> set[str]:
-    """Return the stems of words, so that `bookings`, `booked` and `book` are equal."""
+    """Return the stems of words, so that `bookings`, `booked` and `book` compare equal."""
     return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower().replace("_", " "))}
 
 
@@ -146,7 +146,7 @@ def things_text(
 
 
 def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
-    """Say how the conversation creates an entity that exists only in it. The text is empty for other entities."""
+    """Say how the conversation creates an entity that exists only there. The text is empty for any other entity."""
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
@@ -177,8 +177,8 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
 
 
 def _named(things: Things, sentences: str) -> set[str]:
-    """Return the entities that sentences name, by a word of the name or by a multi-word field that no other entity
-    has.
+    """Return the entities that the sentences mention, either by a word from the entity's name or by a multi-word field
+    that no other entity has.
     """
     text = f" {' '.join(_singular(sentences))} "
     fields = {
@@ -195,7 +195,7 @@ def _named(things: Things, sentences: str) -> set[str]:
 
 
 def _singular(text: str) -> list[str]:
-    """Split a name into lower-case singular words. `PlanOption` and `plan_options` give the same words."""
+    """Split a name into lower-case singular words. `PlanOption` and `plan_options` yield the same words."""
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)
     return [re.sub(r"(?<=[^s])s$", "", re.sub(r"ies$", "y", word.lower())) for word in words]
 

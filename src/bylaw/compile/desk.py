@@ -24,17 +24,17 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 Data = TypeVar("Data")
 Judge = Callable[[Data], tuple[Made, list[str]]]
-"""Interprets an answer, and lists its faults for the author of the answer."""
+"""Interprets an answer and lists its faults for the answer's author."""
 
 
 FAULTY = "the answer was "
-"""How complaints about a refused, truncated or malformed answer begin."""
+"""The opening words of complaints about a refused, truncated or malformed answer."""
 
 
 class Outcome(Struct, Generic[Made], frozen=True):
     made: Made
     complaints: tuple[str, ...]
-    """Complaints about the last answer that remain."""
+    """The remaining complaints about the last answer."""
     rounds: int
     """The number of times the question was asked."""
 
@@ -61,13 +61,13 @@ class Desk:
 
     def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
         self._at_hand = at_hand
-        """Returns an answer that already exists, without asking."""
+        """Looks up an existing answer without asking the question."""
         self._answers: dict[str, Answer] = {}
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
         """Every request whose answer was used in the last run."""
         self.usage = Usage()
-        """The tokens of these requests and answers, where known."""
+        """The tokens used by these requests and answers, where known."""
         self.can_ask = True
         """Whether new questions can be asked. With recorded answers they cannot."""
         self.gives_up = False
@@ -92,8 +92,8 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """Apply `work` to each item. If answers are missing, stop only after every item was tried, so that all requests
-        go out together.
+        """Apply `work` to each item. If answers are missing, stop only after trying every item, so that all requests go
+        out together.
         """
         made: list[Made] = []
         is_missing = False
@@ -134,12 +134,14 @@ class Desk:
         empty: Made,
         attempt: int = 1,
     ) -> Outcome[Made]:
-        """Ask the question of a stage. If the answer is unreadable, return `empty`."""
+        """Ask a stage's question. If the answer is unreadable, return `empty`."""
         request = prompt.request(shown, attempt)
         return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
 
     def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
-        """Ask a question, and return a faulty answer to its author with complaints, for at most `rounds` rounds."""
+        """Ask a question. As long as the answer is faulty, return it to its author with complaints, for at most
+        `rounds` rounds.
+        """
         for number in range(1, rounds + 1):
             answer = self.answer(request)
             made, complaints = judge(answer.text)
@@ -154,7 +156,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """Return the complaints about a faulty answer. If it was refused or malformed, that is the only complaint."""
+    """Return the complaints about a faulty answer. If the answer was refused or malformed, that is the only complaint."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"
@@ -201,7 +203,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
         )
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
-        """Return the result and the faults of an answer."""
+        """Return an answer's result and its faults."""
         try:
             return judge(self.read(text))
         except Unreadable as error:

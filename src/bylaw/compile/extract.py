@@ -35,7 +35,7 @@ class Section(Struct, frozen=True):
     above: tuple[str, ...]
     text: str
     file: str = ""
-    """The name of the document, if there are several."""
+    """The document's name, if there are several documents."""
 
     def sentences(self, document: Document) -> list[Sentence]:
         return list(document.starting_in(self.start, self.end))
@@ -83,7 +83,7 @@ _MOST = 3
 """The maximum number of other documents shown with one policy."""
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _SHORTEST = 2
-"""The minimum number of words in a title. A single word such as `Fees` occurs in too many sentences."""
+"""The minimum number of words in a title. Single words such as `Fees` occur in too many sentences."""
 
 
 class _Article(Struct, frozen=True):
@@ -159,7 +159,8 @@ class Repeats(Struct, frozen=True):
     """The result of comparing drafts that quote the same words in several sections."""
 
     drafts: tuple[Draft, ...]
-    """The drafts without repetitions. If two drafts differ, their quotes name the place."""
+    """The drafts without repetitions. If two repeated drafts differ, their quotes name the place that they come from.
+    """
     dropped: dict[str, str]
     """The repeated drafts by id, each with the draft that it repeats."""
     questions: dict[str, tuple[Question, ...]]
@@ -167,7 +168,7 @@ class Repeats(Struct, frozen=True):
 
 
 def repeats_text(section: Section, document: Document) -> str:
-    """Return a note on the sentences that also occur in an earlier section. It is empty if there are none."""
+    """Return a note on the sentences that also occur in an earlier section, or an empty text if there are none."""
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
         # Clause numbers are compared too, because authors distinguish clauses by number.
@@ -273,7 +274,7 @@ class Extraction(Struct, frozen=True):
     questions: dict[str, tuple[Question, ...]] = {}
     """Questions for the document's owner, by policy."""
     repeats: dict[str, str] = {}
-    """The policies left out because another policy has the same quote and meaning in another section."""
+    """The policies that were left out because a policy in another section has the same quote and meaning."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -337,7 +338,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         found += drafts
         dropped += outcome.complaints
         aside |= {left[each.number - 1].digest: each.why for each in others if 0 < each.number <= len(left)}
-        # List unmentioned sentences too, so that the same document is not asked about again.
+        # List unmentioned sentences too, so that they are not asked about again while the document stays the same.
         spoken_of = covered((draft.quotes for draft in drafts), document)
         unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
         aside |= {each.digest: UNSAID for each in unsaid}
@@ -379,7 +380,7 @@ def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, 
 
 
 _ALIKE = 0.6
-"""Two sentences that share at least this fraction of their words count as versions of the same one."""
+"""Two sentences that share at least this fraction of their words are treated as versions of the same sentence."""
 
 
 def still_standing(earlier: Sequence[Extraction], document: Document) -> Extraction:
@@ -406,7 +407,7 @@ def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]
     for alike, new, old in pairs:
         if alike >= _ALIKE and new not in names and old not in names.values():
             names[new] = old
-    # Once its name has moved to another policy, the old owner's name is free again.
+    # A draft that takes the name of an earlier policy gives up its own name, which is then free.
     taken = standing | set(names.values())
     drafts: list[Draft] = []
     for draft in found.drafts:

@@ -94,7 +94,7 @@ def _decimal(text: str) -> Decimal:
 
 
 _LACKS = re.compile(r"\d+: the call has no argument .*")
-"""The error of a guard that reads an argument which some calls lack."""
+"""The error raised by a guard that reads an argument missing from some calls."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
@@ -150,7 +150,7 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 
 
 _CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
-"""Five policies with many arguments need long cases."""
+"""The limit is high because cases for five policies with many arguments are long."""
 
 
 def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
@@ -184,7 +184,7 @@ _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
-    """A policy with everything that its questions show."""
+    """A policy, with everything that the questions about it show."""
 
     draft: Draft
     policy: Policy
@@ -217,7 +217,7 @@ class PolicyBrief(Struct, frozen=True):
         return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
-        """Whether an earlier check came from exactly this brief and still loads, or was edited since."""
+        """Whether an earlier check came from exactly this brief and still loads, or has been edited since."""
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
@@ -241,9 +241,9 @@ TOGETHER = 5
 """The maximum number of policies per question."""
 REPAIRS = 3
 _WALKED = 8
-"""The maximum number of additional situations per policy that the referee sees."""
+"""The maximum number of additional situations that the referee sees per policy."""
 _DIVIDING = 3
-"""The maximum number of generated inputs per policy that the referee sees."""
+"""The maximum number of generated inputs that the referee sees per policy."""
 
 
 def write_guards(
@@ -256,7 +256,7 @@ def write_guards(
     beside: Mapping[str, tuple[Draft, ...]],
     edited: Container[str] = (),
 ) -> dict[str, Check]:
-    """Return a check for every guard policy without one. A check that still waits for an answer says so."""
+    """Return a check for every guard policy that has none. A check that is still waiting for an answer says so."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
@@ -277,7 +277,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """Return the cases of some policies, two generations of code, and the reasons for rejecting either."""
+    """Return the cases of some policies, two generations of code, and the reasons for rejecting either generation."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
@@ -373,7 +373,7 @@ def _settled(
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
 ) -> tuple[list[Case], list[Question]]:
-    """Return the cases after the referee's decisions on failed cases and on inputs where two generations differ."""
+    """Return the cases after the referee has decided on failed cases and on inputs for which two generations differ."""
     failed = {
         index
         for _, guard in sound
@@ -420,7 +420,7 @@ def _settled(
 def _walked(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> list[Case]:
-    """Return cases for enumeration values and bounds that no case covers. Undecided ones become questions."""
+    """Return cases for enumeration values and bounds that no existing case covers. Undecided ones become questions."""
     found = bench.once((brief.draft.id, code, repr(cases)), lambda: _gaps(bench, brief, code, cases))
     situations = [gap.case for gap in found]
     rulings = desk.attempt(lambda: rule_on(desk, situations, ("permit", "deny"), brief.shown)) if found else {}
@@ -492,7 +492,7 @@ def _looked_at_again(
 ) -> tuple[str, int]:
     """Reconsider a guard that behaves oddly on recorded calls. Return the guard and the number of repairs.
 
-    A new version is accepted if it still passes its cases. Remaining oddities become questions for the owner.
+    A new version is accepted if it still passes its cases. Any remaining oddities become questions for the owner.
     """
     told = _of_logs(bench, brief, code)
     if not told:
@@ -544,7 +544,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
-    """Return a complaint if a guard fails on generated calls, but only on calls in which a field is None."""
+    """Return a complaint if the guard fails on some generated calls and each of those calls has a field that is None."""
     failed = [each for each in trials if each.outcomes[0] == "failed"]
     empty = [_empty_fields(each) for each in failed]
     if not failed or not all(empty):
@@ -577,7 +577,7 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
 def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
     """Return a sort key for equivalent guards: those that do not search come first, then those that read fewer facts.
 
-    A guard that searches can never permit a call on look-ups alone.
+    A guard that searches can never permit a call on the basis of look-ups alone.
     """
     guard, _ = bench.guard(policy, code)
     trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []

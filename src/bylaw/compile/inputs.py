@@ -56,13 +56,13 @@ class Pool(Struct, frozen=True):
     times: tuple[str, ...]
     words: tuple[str, ...]
     read_as: Mapping[str, str]
-    """Arguments that guards read as money, dates or times, with their types."""
+    """Arguments that guards read as amounts of money, dates or times, with their types."""
     inner_as: Mapping[str, str] = {}
-    """Names inside records that guards read as money, dates or times, with their types."""
+    """Names inside records that guards read as amounts of money, dates or times, with their types."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
-    """Build the pool of values around the constants of some guards."""
+    """Build the pool of values around the constants in some guards."""
     numbers, money, days, times = {0, 1, 2}, {Decimal(0)}, {now.date()}, {now}
     words: set[str] = set()
     read_as: dict[str, str] = {}
@@ -240,7 +240,7 @@ class World:
                 return self._scalar(field.type, draw, is_id=field.name.endswith("_id"))
 
     def _scalar(self, kind: str, draw: random.Random, *, is_id: bool = False) -> Any:
-        """Draw a value of a type or format. An unknown type gives a word or an id."""
+        """Draw a value of a type or format. For an unknown type, the value is a word or an id."""
         pool = self._pool
         match kind:
             case "boolean":
@@ -279,7 +279,7 @@ _DAY = re.compile(r"\bYYYY-MM-DD\b(?!T| HH)|\b\d{4}-\d\d-\d\d\b(?!T)")
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """Return a text's format, as given by its schema or by a description that spells out a date."""
+    """Return a text's format, as given by its schema or by a description that spells out a date format."""
     return str(schema.get("format") or ("date" if _DAY.search(str(schema.get("description"))) else ""))
 
 
@@ -304,7 +304,7 @@ def tried(
     inside: Mapping[tuple[str, str], Schema],
     plausible: Plausible | None = None,
 ) -> list[Trial]:
-    """Run one policy's guards on the same generated calls.
+    """Run the guards of one policy on the same generated calls.
 
     `inside` holds the schemas of fields that contain records.
     """
@@ -335,8 +335,8 @@ def tried(
 
 
 def _absent_share(entity: Entity) -> float:
-    """Return how often an entity is absent. An entity without a key always exists, unless the conversation creates
-    it.
+    """Return how often an entity is absent. An entity without a key always exists, unless it is created in the
+    conversation.
     """
     if entity.origin == "conversation":
         return _UNMADE_SHARE
@@ -351,7 +351,7 @@ def _name(thing: tuple[str, Key]) -> str:
 _TRIED = 200
 """The maximum number of recorded conversations per guard."""
 _FEWEST = 5
-"""Denials are suspicious if there are at least this many and they affect more than half of the calls."""
+"""Denials are suspicious if there are at least this many and they make up more than half of the calls."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -361,7 +361,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """Describe what is odd about a guard's results on recorded calls. The text is empty if nothing is."""
+    """Describe what is odd about a guard's results on recorded calls. The text is empty if nothing is odd."""
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []
@@ -380,7 +380,9 @@ def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
 
 
 def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> str:
-    """Return a complaint if a rule is broken in most recorded conversations with a write, otherwise an empty string."""
+    """Return a complaint if most recorded conversations that contain a write break a rule, and otherwise an empty
+    string.
+    """
     pack = bench.on_its_clock(bench.with_rules([policy], rules))
     writes = {tool.name for tool in pack.schema.tools.values() if tool.effect == "write"}
     talks = _calling(bench.trajectories, writes)
@@ -426,7 +428,7 @@ class Gap(Struct, frozen=True):
 
 
 def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
-    """Return the enumeration values that the guard reads and no case has, each with the shortest call that has the
+    """Return each enumeration value that the guard reads but no case contains, with the shortest call that has the
     value.
 
     Calls for a missing record are left out, because their outcome does not depend on the value.
@@ -445,7 +447,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
-    """Yield variants of a guard that each change one bound, with the original comparison."""
+    """Yield variants of a guard, each with one bound changed, together with the original comparison."""
     count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
     for number in range(count):
         tree = parse_python(code)

@@ -220,7 +220,7 @@ _BINDING = ("kind", "tools")
 class Merge(Struct):
     items: Items
     base: Items
-    """The base of the next merge. For an unresolved conflict, it still has the old item."""
+    """The base of the next merge. For an unresolved conflict, the base still has the old item."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
     """Questions for the owner, by policy."""
     notes: list[str] = field(default_factory=list[str])
@@ -297,7 +297,7 @@ def _parts(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
     record = cast(dict[str, Any], value)
-    # The only variation of a case is written without a list.
+    # If a case has only one variation, the variation is written without a list.
     return {**record, "but": [record["but"]]} if isinstance(record.get("but"), dict) else record
 
 
@@ -309,7 +309,7 @@ def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _policies_of(items: Items) -> dict[Key, str]:
-    """Return the policy that each item belongs to, leaving out items that belong to none."""
+    """Return the policy that each item belongs to. Items that belong to no policy are left out."""
     ids = {key[2] for key in items if key[:2] == _POLICIES}
     functions = {("guards", function_name(name)): name for name in ids}
     rules = {

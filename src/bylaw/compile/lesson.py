@@ -1,4 +1,5 @@
-"""Learns weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for their risk.
+"""Learns the weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for
+estimating the rules' risk.
 
 Guards' verdicts are not used as labels. Guards do not consider consent or other rules, so weights learned from their
 verdicts would switch rules off.
@@ -43,7 +44,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
     safe: bool
     step: int | None = None
     rules: list[str] | None = None
-    """The rules that the reviewer judged, by default all. The label says nothing about the other rules."""
+    """The rules that the reviewer judged (all of them by default). The label says nothing about other rules."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
@@ -70,7 +71,7 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
     """Return the soft rules' values for each labelled call or conversation. A rule that the label does not judge has
     the value 0.
 
-    Calls that a hard rule denies are left out, because weights do not affect them.
+    Calls denied by a hard rule are left out, because weights do not affect them.
     """
     if not labels:
         return []
@@ -95,7 +96,7 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
     """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. The value is None for a call
-    that a hard rule denies.
+    denied by a hard rule.
     """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)
@@ -110,7 +111,7 @@ def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | N
 
 
 class Lesson(Struct, frozen=True):
-    """Learned weights, with the accuracy of the rules before and after."""
+    """Learned weights, with the rules' accuracy before and after learning."""
 
     learned: Learned
     taught: list[LabelledAct]
@@ -128,7 +129,7 @@ class Lesson(Struct, frozen=True):
 
     @property
     def fault(self) -> str:
-        """Return why the weights must not be used. The text is empty if they raise the accuracy on held-out
+        """Return the reason why the weights must not be used. The text is empty if they raise the accuracy on held-out
         examples.
         """
         if not self.kept_back:
@@ -154,7 +155,7 @@ class Lesson(Struct, frozen=True):
         )
 
     def record(self, labels: str, loss: Loss = "hinge") -> dict[str, Any]:
-        """Return the number of examples, and the accuracy with the pack's weights and with the learned weights."""
+        """Return the number of examples, and the accuracy both with the pack's weights and with the learned weights."""
         record: dict[str, Any] = {"labels": labels, "loss": loss}
         for name, examples in (("examples", self.taught), ("kept_back", self.kept_back)):
             record[name] = len(examples)
@@ -200,7 +201,7 @@ Episode = list[dict[str, bool]]
 
 
 class Episodes(Struct):
-    """All recorded conversations as one rule sees them. A `FOR EACH` rule sees each value separately."""
+    """All recorded conversations as one rule sees them. A `FOR EACH` rule sees each value on its own."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
@@ -223,7 +224,7 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
 
 
 def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool | None]]]:
-    """Yield the predicates of a rule at each act. A `FOR EACH` rule yields once for each value in the acts."""
+    """Yield a rule's predicates at each act. A `FOR EACH` rule yields once for each value in the acts."""
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
@@ -248,7 +249,7 @@ class Weighed(Struct, frozen=True):
     """The text of `weights.yaml`, or an empty string if the weights do not help on held-out examples."""
     record: dict[str, Any]
     questions: dict[str, list[Question]]
-    """For each policy, a question about each rule that can no longer deny a call on its own."""
+    """For each policy, a question about each of its rules that can no longer deny a call on its own."""
 
 
 def learn_weights(

@@ -53,7 +53,7 @@ class Lookups(Struct, frozen=True):
 
 
 def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[str]]:
-    """Return, by entity, the fields that guards read and no observation shows."""
+    """Return, by entity, the fields that guards read but no observation shows."""
     guards = [bench.guard(Policy(check.policy, "guard", ""), check.code)[0] for check in checks.values() if check.code]
     return {
         entity: unshown
@@ -63,7 +63,7 @@ def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[st
 
 
 def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]:
-    """Return, by entity, the system's fields that guards read, in declared order."""
+    """Return, by entity, the fields of system origin that guards read, in declared order."""
     read = {name for guard in guards for name in guard.facts}
     found: dict[str, list[str]] = {}
     for name, entity in schema.entities.items():

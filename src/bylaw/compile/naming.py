@@ -23,14 +23,14 @@ def digest_of(*shown: str) -> str:
 
 
 Rules = dict[str, Any]
-"""`predicates` and `rules` as in `rules.yaml`."""
+"""The `predicates` and `rules`, as in `rules.yaml`."""
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 _NAME = re.compile(r'"([^"]+)"|([^\s(),"]+)')
 
 
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
-    """Return a policy's rules, with each predicate renamed if its name means something else in `taken`."""
+    """Return a policy's rules. Each predicate is renamed if its name means something else in `taken`."""
     prefix = slug(policy).replace("-", "_")
     predicates: dict[str, Any] = {}
     renamed: dict[str, str] = {}

@@ -49,9 +49,9 @@ class Source(Struct, frozen=True):
     cards: Mapping[str, Card]
     trajectories: Sequence[Trajectory] = ()
     now: str = ""
-    """The fixed time of every call. It is empty if calls have their own time."""
+    """The fixed time of every call, or empty if each call has its own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile. Parts that a change of the document does not affect are reused."""
+    """The result of an earlier compile. Parts that are unaffected by a change to the document are reused."""
     refinements: int = 0
     """The maximum number of rules to refine. 0 turns refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
@@ -61,7 +61,7 @@ class Source(Struct, frozen=True):
     rejected: Mapping[str, str] = {}
     """The reason for rejecting each rejected check, by policy. The next question includes it."""
     embed: Embedder | None = None
-    """Finds similar predicates for refinement. Without it, predicates are compared by spelling."""
+    """Finds similar predicates for refinement. If it is missing, predicates are compared by spelling."""
 
     @property
     def tried_at(self) -> str:
@@ -80,7 +80,7 @@ class Owner(Struct, frozen=True):
 
 
 class Work(Struct):
-    """The results of the stages. A stage that waits for answers has None."""
+    """The results of the stages. The result is None for a stage that is waiting for answers."""
 
     things: Things | None = None
     first: Extraction | None = None
@@ -221,7 +221,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
-    # Policies of the second reading come last, so that questions that were already asked do not change.
+    # Policies from the second reading come last, so that questions that were already asked do not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
     edited = source.owner.checks if source.owner is not None else frozenset[str]()

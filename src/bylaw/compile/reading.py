@@ -17,11 +17,11 @@ _READ = (*TEXTS, *_HTML, ".pdf", ".docx")
 FOLDER = "documents"
 """The folder in a pack that holds the texts of several documents."""
 _LISTED = 12
-"""A pack lists up to this many documents by name. If there are more, it names the folder."""
+"""A pack lists up to this many documents by name. If there are more, only their folder is named."""
 
 
 class Place(Struct, frozen=True):
-    """The origin of a line and of the lines that follow, up to the next place."""
+    """The origin of a line and of the lines after it, up to the next recorded origin."""
 
     line: int
     """The line number in the text, starting at 1."""
@@ -57,7 +57,7 @@ class Reading(Struct, frozen=True):
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """Read files in the given order, and the files of a folder by name. A single file becomes `policy.md`."""
+    """Read files in the given order, and the files in a folder in order of name. A single file becomes `policy.md`."""
     found = dict(pair for path in paths for pair in _found(path))
     names = _names(found)
     texts: dict[str, str] = {}

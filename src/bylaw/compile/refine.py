@@ -52,7 +52,7 @@ class Step(Struct, frozen=True):
 
 
 class Ruleset:
-    """Rules by policy. A predicate means the same in all of them."""
+    """Rules by policy. Predicates have the same meaning in all policies."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench
@@ -99,7 +99,7 @@ class Ruleset:
         }
 
     def groups(self) -> list[list[str]]:
-        """Return groups of predicates that have one type and are similar or occur in the same rule."""
+        """Return groups of predicates that have the same type and that are similar or occur in the same rule."""
         found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
         return [group for each in found for group in each.groups if len(group) > 1]
 
@@ -149,7 +149,7 @@ class Ruleset:
 
 
 def rules_of(check: Check) -> Rules:
-    """Return the `predicates` and `rules` of a check, empty if it has none."""
+    """Return the `predicates` and `rules` of a check. They are empty if the check has none."""
     return check.rules if check.rules is not None else {"predicates": {}, "rules": []}
 
 
@@ -199,7 +199,7 @@ def _question(rules: Ruleset, group: Sequence[str]) -> Any:
 
 
 def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
-    """Yield pairs of predicates that differ only in name and wording. No question is needed for these."""
+    """Yield pairs of predicates that differ only in name and wording. No question is needed for such pairs."""
     known = list(rules.predicates.items())
     for place, (name, body) in enumerate(known):
         same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
@@ -272,7 +272,7 @@ _REFINE = Prompt("refine", yaml_answer)
 
 
 class Refined(Struct, frozen=True):
-    """The checks after refinement, with each step."""
+    """The checks after refinement, with the result of each step."""
 
     checks: dict[str, Check]
     steps: tuple[Step, ...]
@@ -319,7 +319,7 @@ class _Refinement:
         self._left = budget
         self._heap: list[tuple[float, str]] = []
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
-        """All forms that each policy's rules have had. Returning to one of them is not a refinement."""
+        """All forms that each policy's rules have had. A return to an earlier form is not a refinement."""
         self.judged: dict[str, float] = {}
         """The model's vagueness ratings by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
@@ -386,7 +386,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Return why a rule need not be refined again: its last refinement did not make it less vague."""
+        """Return why a rule need not be refined again, namely because its last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
         called, measured = self._replaced[name]

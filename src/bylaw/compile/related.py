@@ -48,7 +48,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
 
 
 def related_text(policies: Sequence[Draft]) -> str:
-    """List related policies, one per line, to go below the policy. The text is empty if there are none."""
+    """List related policies, one per line, for display below the policy. The text is empty if there are none."""
     if not policies:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)
@@ -60,7 +60,7 @@ _ALIKE = 0.6
 _ASKED = 3
 """The maximum number of questions per policy."""
 _COMMON = 0.1
-"""A word that occurs in more than this share of policies does not tell them apart."""
+"""A word that occurs in more than this share of policies does not help to tell them apart."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 

@@ -51,7 +51,7 @@ def write_rules(
     general: str,
     earlier: Mapping[str, Check],
 ) -> dict[str, Check]:
-    """Return a check for every rule policy without one. A check that still waits for an answer says so."""
+    """Return a check for every rule policy that has none. A check that is still waiting for an answer says so."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
     tools = bound_tools_text(bench.cards, bench.cards)
     digests = {each.id: digest_of(draft_text(replace(each, remark="")), tools) for each in bound}
@@ -92,7 +92,7 @@ def _settle(
     written: Written,
     shown: Mapping[str, str],
 ) -> Check:
-    """Check a rule against its cases. A referee decides about failures, and then the rule is repaired."""
+    """Check a rule against its cases. A referee decides on failures, and then the rule is repaired."""
     policy = _policy(draft)
     cases: Sequence[Case] = given.get(draft.id, [])
     if policy.id not in written.formulas:
@@ -155,7 +155,9 @@ def _looked_at_again(
     request: Request,
     questions: list[Question],
 ) -> dict[str, Any]:
-    """Reconsider a rule that is broken in most recorded conversations. If the new rule is too, ask the owner."""
+    """Reconsider a rule that is broken in most recorded conversations. If the same is true of the new rule, ask the
+    owner.
+    """
     told = rule_complaint(bench, policy, own)
     if not told:
         return own
@@ -177,7 +179,7 @@ def _nearest(
     cases: Sequence[Case],
     questions: Sequence[Question],
 ) -> Check | None:
-    """Return the rule that detects the most breaches, if missing some is its only fault. Each missed breach is
+    """Return the rule that detects the most breaches, if its only fault is that it misses some. Each missed breach is
     reported.
 
     A rule is rejected if it reports a breach in a case that keeps the policy, or if it detects no breach at all.
@@ -199,7 +201,9 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """Return the cases, leaving out breaches that the predicates' wording cannot detect. No repair could pass those."""
+    """Return the cases without the breaches that the predicates, as worded, cannot detect. No repair of the rule could
+    make those cases pass.
+    """
     if not cases or bench.rule_faults([policy], rules):
         return cases
     kept: list[Case] = []

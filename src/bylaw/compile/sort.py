@@ -18,7 +18,7 @@ TOGETHER = 12
 
 
 class Saying(Struct, frozen=True):
-    """Something a user may say, and the value that it gives a fact."""
+    """Something that a user may say, and the value that it gives to a fact."""
 
     value: str
     pattern: str
@@ -30,7 +30,8 @@ class UserFact(Struct, frozen=True):
     values: tuple[str, ...] = ()
     question: str = ""
     said: bool = False
-    """Whether the policy is broken, or the answer counts as no, if the user does not mention the fact.
+    """Whether silence counts against the user: if the fact is not mentioned, the policy is broken or the answer is
+    taken as no.
 
     A fact that the user does not mention is None.
     """
@@ -88,7 +89,7 @@ def draft_text(draft: Draft) -> str:
 
 
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
-    """Return the fields of `Request` in `entities.yaml`. If two facts have the same name, the first one counts."""
+    """Return the fields of `Request` in `entities.yaml`. If two facts have the same name, the first one is used."""
     fields: dict[str, Any] = {}
     asked_to_say = {fact.name for fact in facts if fact.said}
     for fact in facts:
@@ -107,7 +108,7 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
 
 
 def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
-    """Return the pattern for a statement: its value, or without one, the last group of the pattern."""
+    """Return a statement's pattern and value. Without a value, the last group of the pattern gives the value."""
     value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
     return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 
@@ -126,7 +127,7 @@ def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) 
 
 
 _FIGURES = ("integer", "money", "date")
-"""Types with more values than patterns can distinguish."""
+"""Types that have more values than patterns can distinguish."""
 
 
 def _figures(each: Sorted) -> list[str]:

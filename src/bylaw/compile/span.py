@@ -1,8 +1,8 @@
 """Extracted policies, the places of their quotes, and their form in `policies.yaml`.
 
 All stages use this module to determine coverage. A quote that occurs several times refers to all of its occurrences.
-But if another quote of the policy occurs only once, the repeated quote refers to the closest occurrence, and its span
-says so.
+But if the policy has another quote that occurs only once, the repeated quote refers to the occurrence closest to that
+one, and its span says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from bylaw.policy.document import Document, Quote, Range, Sentence, Which, place
 
 
 class Listed(Struct, frozen=True):
-    """A policy in the form that an answer lists it."""
+    """A policy in the form in which an answer lists it."""
 
     id: str
     definition: str

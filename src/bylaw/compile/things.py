@@ -38,9 +38,9 @@ OddWords = Mapping[tuple[str, str], set[str | None]]
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
-    """Return tools whose observations contradict recorded results, and look-ups that show nothing.
+    """Return the tools whose observations contradict recorded results, and the look-ups that show nothing.
 
-    Also return the recorded values that their enumerations lack, by entity and field.
+    Also return the recorded values that enumerations lack, by entity and field.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
@@ -198,11 +198,11 @@ def shown_as(observed: Any) -> list[str]:
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:
-    """Give fields that some records lack a default: an empty list or object, or else none.
+    """Give each field that some records lack a default: an empty list or object, or else none.
 
     A record is complete if it has every field that the entity's own look-up always shows. A result that may show only
-    part of an entity proves nothing about a missing field, so the field gets no default. A field that no record has and
-    a write sets to true, such as `closed`, defaults to false.
+    part of an entity proves nothing about a missing field, so the field gets no default. A field that no record has but
+    that a write sets to true, such as `closed`, defaults to false.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _results(pack, trajectories):
@@ -263,9 +263,9 @@ class Things(Struct, frozen=True):
     observations: dict[str, Any]
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
-    """Errors that remain after the last question. They prevent a pack."""
+    """The errors that remain after the last question. No pack is made if there are any."""
     misfits: tuple[str, ...] = ()
-    """Differences from recorded results. They do not prevent a pack, but a reviewer should see them."""
+    """Differences from recorded results. They do not prevent a pack from being made, but a reviewer should see them."""
     unshown: tuple[str, ...] = ()
     """A warning for each field that no recorded look-up shows."""
     shown: str = ""
@@ -294,8 +294,8 @@ def describe(
 ) -> Things:
     """Describe the data behind the tools, in several parts if there are many tools.
 
-    Set `asks_who` if the document has the agent identify the user, who then becomes an entity. The document may name
-    enumeration values that no result has shown. A change of the document alone asks no new question.
+    Set `asks_who` if the document requires the agent to identify the user, who then becomes an entity. The document may
+    name enumeration values that no result has shown. A change to the document alone raises no new question.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
     notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
@@ -332,7 +332,7 @@ def _null_note(cards: Mapping[str, Card]) -> str:
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
-    """Advise to map an argument to a key, if no result has a look-up's id under the same name."""
+    """If no result has a look-up's id under the same name, advise mapping an argument to the key."""
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [
         f"{card.name}({name})"
@@ -408,7 +408,7 @@ def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
 
 
 def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
-    """Reduce entities to what later parts need: key, read and field types."""
+    """Reduce each entity to what later parts need: its key, its read tool and its field types."""
     return {
         name: {part: body[part] for part in ("key", "read", "fields") if part in body}
         for name, body in cast(Mapping[str, dict[str, Any]], entities).items()
@@ -457,7 +457,7 @@ def entities_file(
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
-    """Return the files of a pack that consists of a schema only."""
+    """Return the files of a pack that consists only of a schema."""
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,

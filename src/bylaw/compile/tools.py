@@ -38,13 +38,13 @@ _NESTED = 12
 
 
 class Types:
-    """Converts annotations to schemas. `classes` holds the records and enumerations of the file."""
+    """Converts annotations to schemas. `classes` holds the file's records and enumerations."""
 
     def __init__(self, classes: Mapping[str, ast.ClassDef]) -> None:
         self._classes = classes
 
     def schema(self, annotation: ast.expr, depth: int = 0) -> dict[str, Any]:
-        """Return the schema of an annotation. An unknown annotation is an object."""
+        """Return the schema of an annotation. An unknown annotation yields an object."""
         if depth > _NESTED:
             return {"type": "object"}
         match annotation:
@@ -185,8 +185,8 @@ class _Source:
         self._types = Types(classes)
 
     def offered(self) -> Iterator[Card]:
-        """Yield the functions that are marked as tools. Without any, yield those in `__all__` or else every public
-        function.
+        """Yield the functions that are marked as tools. If there are none, yield those in `__all__` or else every
+        public function.
         """
         marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
         if marked:
@@ -408,7 +408,7 @@ def _content(holder: Mapping[str, Any], api: Mapping[str, Any]) -> dict[str, Any
 
 
 def _resolved(schema: Any, api: Mapping[str, Any], depth: int = 0) -> Any:
-    """Replace each `$ref` in a schema by its target, up to a maximum depth."""
+    """Replace each `$ref` in a schema with its target, up to a maximum depth."""
     if isinstance(schema, list):
         return [_resolved(item, api, depth + 1) for item in cast(list[Any], schema)]
     if not isinstance(schema, dict) or depth > 12:

@@ -1,8 +1,8 @@
 """Updates a pack after its document has changed, and keeps the owner's edits.
 
-Either all files are replaced, or none. Files are first written to a staging folder and moved when all are complete. If
-a compile is killed while writing, the pack is unchanged. If it is killed while moving, a list of remaining moves is
-left, and the next compile finishes them first.
+Either all files are replaced or none are. Files are first written to a staging folder and then moved when all are
+complete. If a compile is killed while writing, the pack is unchanged. If it is killed while moving, it leaves a list of
+remaining moves, and the next compile finishes them first.
 """
 
 import difflib
@@ -50,12 +50,14 @@ def digest(text: str) -> str:
 
 
 def is_copy(path: str) -> bool:
-    """Whether a file belongs to the compiler: a copy of a document, or a note that is not meant to be edited."""
+    """Whether a file belongs to the compiler, that is, whether it is a copy of a document or a note that is not meant
+    to be edited.
+    """
     return path in _RECORDS or path.startswith(f"{FOLDER}/")
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Return the pack's other files whose kinds the compiler writes."""
+    """Return the pack's other files of the kinds that the compiler writes."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [
@@ -88,7 +90,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Return why a staged pack would not load. Missing acceptances do not count."""
+    """Return why a staged pack would not load, apart from missing acceptances."""
     try:
         build_pack(read_folder(root))
     except PackError as error:
@@ -237,7 +239,7 @@ _FILES = {"entities": "entities.yaml", "observations": "entities.yaml", "tools":
 class Update(Struct, frozen=True):
     files: dict[str, str]
     notes: tuple[str, ...]
-    """Lines that list the edits that were kept."""
+    """Lines that list the edits that have been kept."""
 
 
 def write_pack(
@@ -304,7 +306,7 @@ def _with_edits(
 
 
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
-    """Yield a question for each case that fails with the edits. Raises if the pack does not load."""
+    """Yield a question for each case that fails with the owner's edits. Raises if the pack does not load."""
     aside = stage(root, files)
     _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
@@ -384,10 +386,10 @@ _LONGEST = 400
 def rejections(
     before: Before, document: Document, trajectories: Sequence[Trajectory] = (), *, with_values: bool = False
 ) -> dict[str, str]:
-    """Return the text to add to the question about each rejected policy: note, rejected check, flagged calls and
-    neighbours.
+    """Return the text to add to the question about each rejected policy: the note, the rejected check, the flagged
+    calls and the neighbouring policies.
 
-    A rejection is ignored once the policy or its check has changed. Values of recorded calls are included only if
+    A rejection is ignored once the policy or its check has changed. Values from recorded calls are included only if
     `with_values` is set.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)

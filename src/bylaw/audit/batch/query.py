@@ -15,7 +15,7 @@ from bylaw.errors import UsageError
 
 _QUERIES = Path(__file__).with_name("queries")
 _PLACES = {"strict": 3, "determined": 4}
-"""Where `policies_json` holds the verdict of each criterion. Positions start at 1."""
+"""The position in `policies_json` of the verdict under each criterion, starting at 1."""
 _VERDICTS = "('near_miss', 'uninformed')"
 
 
@@ -37,7 +37,7 @@ def ready_queries() -> dict[str, ReadyQuery]:
 
 
 class Tables:
-    """The tables of an audit, opened for queries. An earlier audit can be opened with it for comparison."""
+    """The tables of an audit, opened for queries. An earlier audit can be opened alongside it for comparison."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()
@@ -82,7 +82,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: those of the table, and short names for those of the audit's criterion.
+    """Return the columns of a view: those of the table, and short names for the columns of the audit's criterion.
 
     Columns that an earlier version of Bylaw did not write are null.
     """

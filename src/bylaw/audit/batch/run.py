@@ -61,7 +61,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs `Judge.judge` on every shard. If the worker of a shard dies, the shard is tried again."""
+    """Runs `Judge.judge` on every shard. If a shard's worker dies, the shard is tried again."""
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         """Judge the shards in any order."""
@@ -86,7 +86,7 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """Busy workers by pending answer. A worker that is still loading the pack has no shard."""
+        """Busy workers, keyed by their pending answers. A worker that is still loading the pack has no shard."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -284,7 +284,7 @@ class _Actor:
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
         # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. But these workers
-        # run on the driver's machine and need the driver's environment. Ray reads this variable once, on import.
+        # run on the driver's machine and need the driver's environment. Ray reads this variable only once, on import.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
@@ -382,8 +382,8 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """Return the digest of the running code. It is computed once, because later edits of the code do not affect this
-    process.
+    """Return the digest of the running code. It is computed only once, because later edits to the code do not affect
+    this process.
     """
     return code_digest(Path(bylaw.__file__).parent)
 

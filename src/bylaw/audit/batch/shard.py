@@ -133,8 +133,8 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Return spans of whole members of a JSON list. Return None if the file is not a valid list and must be read as a
-    whole.
+    """Return spans of whole members of a JSON list. Return None if the file is not a valid list and so must be read as
+    a whole.
     """
     found: list[Span] = []
     members = _member_ends(source)

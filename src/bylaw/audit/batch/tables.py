@@ -45,7 +45,9 @@ from bylaw.trace.recorded_value import utc
 PARTITIONED = ("day",)
 """The columns whose values split a table into folders. Splitting by agent too would create thousands of small files."""
 KEY = "_key"
-"""A column that only parts have. It holds the key of a finding's id, in case the conversation is renamed."""
+"""A column that only parts have. It holds the key from which a finding's id is made, in case the conversation is
+renamed.
+"""
 BATCH = 1 << 14
 """The number of rows read at a time."""
 GROUP = 1 << 16
@@ -284,7 +286,7 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 class PlacedPart(Struct, frozen=True):
-    """The part of a shard and its position in the whole."""
+    """A shard's part and its position in the whole."""
 
     folder: Path
     first: int
@@ -416,7 +418,7 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str =
 
 
 def write_schema(folder: Path, criterion: str) -> None:
-    """Write `schema.json`, which lists the tables in a folder with their columns and numbers of rows."""
+    """Write `schema.json`, which lists a folder's tables with their columns and row counts."""
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
@@ -483,7 +485,7 @@ def _plain_line(row: JsonRecord) -> bytes:
 
 
 FILES = 8
-"""How many files one day may have. Beyond that, the newest are combined."""
+"""The maximum number of files for one day. If there are more, the newest are combined."""
 _DAY = "day="
 
 
