@@ -174,7 +174,7 @@ class Form:
         return self._kind(self._words)
 
     def named(self, name: str) -> str:
-        """Describe the field `name`. An id is never listed as an enumeration, even if only a few values were recorded."""
+        """Describe the field `name`. An id is never listed as an enumeration, even if only a few values occur."""
         is_id = name == "id" or name.endswith(("_id", "Id"))
         return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
 

@@ -156,7 +156,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """Return the complaints about a faulty answer. If the answer was refused or malformed, that is the only complaint."""
+    """Return the complaints about a faulty answer. For a refused or malformed answer, that is the only complaint."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"

@@ -386,7 +386,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Return why a rule need not be refined again, namely because its last refinement did not make it less vague."""
+        """Return why a rule need not be refined again: its last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
         called, measured = self._replaced[name]
