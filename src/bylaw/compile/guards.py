@@ -544,7 +544,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
-    """Return a complaint if the guard fails on some generated calls and all of those calls have a field that is None."""
+    """Return a complaint if the guard fails on some generated calls and all those calls have a field that is None."""
     failed = [each for each in trials if each.outcomes[0] == "failed"]
     empty = [_empty_fields(each) for each in failed]
     if not failed or not all(empty):
