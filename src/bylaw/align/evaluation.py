@@ -32,12 +32,12 @@ class Interval(Struct, frozen=True):
     high: float
 
 
-def interval(values: Mapping[str, Sequence[float]], *, seed: int = 0) -> Interval:
+def interval(values: Mapping[str, Sequence[float]]) -> Interval:
     """Return the mean of all values with its bootstrap interval. Clusters are resampled as a whole."""
     clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
     if not clusters:
         return Interval(0.0, 0.0, 0.0)
-    rng = random.Random(seed)
+    rng = random.Random(0)
     drawn = sorted(_mean_of(rng.choices(clusters, k=len(clusters))) for _ in range(ROUNDS))
     return Interval(_mean_of(clusters), drawn[int(0.025 * ROUNDS)], drawn[int(0.975 * ROUNDS) - 1])
 

@@ -33,12 +33,11 @@ class McpServer:
     `where` is a command, as a sequence, or an address. Use it in a `with` statement.
     """
 
-    def __init__(self, where: str | Sequence[str], *, seconds: float = SECONDS) -> None:
+    def __init__(self, where: str | Sequence[str]) -> None:
         transport = (
             StreamableHttpTransport(where) if isinstance(where, str) else StdioTransport(where[0], list(where[1:]))
         )
-        self._client: Any = Client(transport, init_timeout=seconds)
-        self._seconds = seconds
+        self._client: Any = Client(transport, init_timeout=SECONDS)
         self._open = ExitStack()
         self.operations: tuple[McpOperation, ...] = ()
 
@@ -61,7 +60,7 @@ class McpServer:
         return "\n".join(str(part.text) for part in answer.content if getattr(part, "text", None) is not None)
 
     def _wait(self, ask: Any, *given: Any) -> Any:
-        return self._portal.start_task_soon(ask, *given).result(self._seconds)
+        return self._portal.start_task_soon(ask, *given).result(SECONDS)
 
 
 def _parameters(schema: dict[str, Any] | None) -> list[str]:

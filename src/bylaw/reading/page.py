@@ -134,9 +134,9 @@ class Page(Struct, frozen=True, dict=True):
             shown for each in inside if (shown := each.text or (each.name if ends[each.at] == each.at + 1 else ""))
         )
 
-    def find(self, role: str, name: str | None = None, *, inside: Element | None = None) -> Iterator[Element]:
+    def find(self, role: str, name: str | None = None) -> Iterator[Element]:
         """Yield the elements with a role and, if `name` is given, with exactly this name."""
-        for element in self.elements if inside is None else self.descendants(inside):
+        for element in self.elements:
             if element.role == role and (name is None or element.name == name):
                 yield element
 

@@ -18,29 +18,32 @@ Embedder = Callable[[Sequence[str]], Sequence[Vector]]
 """Returns one vector per string, in order. All vectors have the same length."""
 
 
+PLACES = 512
+"""The dimensions of an embedding of spelling."""
+SIZES = (3, 4)
+"""The lengths of its n-grams."""
+MOST_CLUSTERS = 12
+
+
 class HashedNgrams:
     """Embeds text as hashed counts of character n-grams and words, normalised to length 1.
 
     This compares spelling, not meaning: `is_private` is near `private_data` and far from `confidential`.
     """
 
-    def __init__(self, *, places: int = 512, sizes: Sequence[int] = (3, 4)) -> None:
-        self.places = places
-        self.sizes = tuple(sizes)
-
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
         return [self._embed(text) for text in texts]
 
     def _embed(self, text: str) -> list[float]:
-        vector = [0.0] * self.places
+        vector = [0.0] * PLACES
         words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
         for word in words:
             padded = f" {word} "
-            pieces = [padded[i : i + n] for n in self.sizes for i in range(max(1, len(padded) - n + 1))]
+            pieces = [padded[i : i + n] for n in SIZES for i in range(max(1, len(padded) - n + 1))]
             for piece in (*pieces, padded):
                 code = zlib.crc32(piece.encode())
                 # A sign per piece makes collisions cancel on average.
-                vector[code % self.places] += 1.0 if code & 0x8000_0000 else -1.0
+                vector[code % PLACES] += 1.0 if code & 0x8000_0000 else -1.0
         return normalised(vector)
 
 
@@ -58,7 +61,7 @@ Matrix = Sequence[Sequence[float]]
 LARGE = 80
 
 
-def spectral_clusters(adjacency: Matrix, count: int | None = None, *, most: int = 12) -> list[int]:
+def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
     """Return the cluster number of each node. Without a `count`, the largest eigengap sets the number of clusters."""
     size = len(adjacency)
     if size <= 1:
@@ -69,7 +72,7 @@ def spectral_clusters(adjacency: Matrix, count: int | None = None, *, most: int 
     ]
     values, vectors = eigenpairs(laplacian)
     if count is None:
-        gaps = [values[k] - values[k - 1] for k in range(1, min(size, most + 1))]
+        gaps = [values[k] - values[k - 1] for k in range(1, min(size, MOST_CLUSTERS + 1))]
         count = gaps.index(max(gaps)) + 1
     count = max(1, min(count, size))
     return _grouped([normalised([vector[i] for vector in vectors[:count]]) for i in range(size)], count)

@@ -19,10 +19,9 @@ AT_ONCE = 64
 class Checkpoint:
     """Answers by greedy decoding."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, longest: int = LONGEST) -> None:
+    def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model
         self.tokenizer = tokenizer
-        self.longest = longest
 
     @torch.no_grad()
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
@@ -42,7 +41,7 @@ class Checkpoint:
                 return_tensors="pt",
             ).to(self.model.device)
             ids = {"eos_token_id": self.tokenizer.eos_token_id, "pad_token_id": self.tokenizer.pad_token_id}
-            found = self.model.generate(**given, **ids, max_new_tokens=self.longest, do_sample=False)
+            found = self.model.generate(**given, **ids, max_new_tokens=LONGEST, do_sample=False)
             written = self.tokenizer.batch_decode(found[:, given["input_ids"].shape[1] :])
             for place, text in zip(places, written, strict=True):
                 answers[place] = text.partition(CLOSE)[0]

@@ -99,14 +99,14 @@ def _shortened(value: Any, limit: int) -> str | list[Any]:
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 
-def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
-    """Group consecutive items into blocks of about `size` characters, and yield each block with its compressed form."""
+def blocks(items: Iterator[JsonRecord]) -> Iterator[tuple[list[JsonRecord], str]]:
+    """Group consecutive items into blocks of about `BLOCK` characters, and yield each with its compressed form."""
     group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
         group.append(item)
         written.append(json.dumps(item, separators=(",", ":")))
-        if sum(map(len, written)) >= size:
+        if sum(map(len, written)) >= BLOCK:
             yield group, _packed(written)
             group, written = [], []
     if group:
