@@ -1,4 +1,4 @@
-"""The counts of an audit. Counts of parts add up to the counts of the whole."""
+"""An audit's counts. The counts of its parts add up to the counts of the whole."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class Counts:
         self.times: list[float] = []
         """The earliest and the latest event time, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies whose guard reads no facts, so that the call alone determines the result."""
+        """Policies whose guard reads no facts, so that the call alone determines the verdict."""
 
     def record(self) -> dict[str, Any]:
         return {
@@ -120,7 +120,7 @@ class Counts:
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation. Return whether the log has one."""
+        """Record the time of a conversation, and return whether the log has one."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -181,10 +181,10 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # One count holds the four figures of a policy. `summary` separates them.
+            # A single count holds all four figures for a policy. `summary` separates them.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
-        # A plain verdict has no missing facts, and the evidence agrees with the world.
+        # A plain verdict has no missing facts, and its evidence agrees with the world.
         if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
             self._add_speaking(agent, verdict, speaking)
 
@@ -216,7 +216,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation with their severity, both per occurrence and per conversation."""
+        """Count the rules broken in one conversation, with severities, both per occurrence and per conversation."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -281,8 +281,8 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Reports each field of a result that no observation of the pack maps, once. The pack's author may have overlooked
-    it.
+    """Reports, only once, each field of a result that no observation in the pack maps. The pack's author may have
+    overlooked the field.
     """
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:

@@ -122,8 +122,8 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file, by its name in conversations. It is empty if several files have the
-    same name.
+    """Return the address of each file, keyed by the file's name in conversations. The address is empty if several files
+    have the same name.
     """
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
@@ -146,8 +146,8 @@ def _dump(record: Any) -> str:
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out` as JUnit XML.
 
-    A finding that the gate stops is a failed case. Known, waived, refused and undecided findings are skipped, and so is
-    a call that no guard checks.
+    A finding that the gate stops is a failed case. Known, waived, refused and undecided findings are skipped, and so
+    are calls that no guard checks.
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))

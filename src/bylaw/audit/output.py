@@ -50,7 +50,7 @@ def written_aside(out: Path) -> Generator[Path]:
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
-        # An audit that was killed left these files. The lock shows that it has ended.
+        # An audit that was killed left these files. The lock shows that the audit has ended.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
@@ -196,7 +196,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls that exceed a limit. They are known only after all conversations have been read."""
+        """Write the calls that exceed a limit, which are known only after all conversations have been read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         steps: dict[str, set[int]] = {}

@@ -25,12 +25,12 @@ from bylaw.text.day import days
 from bylaw.trace.event import Call, Event, Message
 
 _DIGITS = 5
-"""Numbers with fewer digits occur by chance."""
+"""Shorter numbers may match by chance."""
 _NO_DIGITS = re.compile(r"\D+")
 _ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
 _CODE = 3
-"""The maximum number of digits in a country code, which people often omit."""
+"""The maximum number of digits in a country code. People often leave the code out."""
 _BETWEEN = r"[ \u00a0().,/\-]{0,3}"
 
 
@@ -72,8 +72,8 @@ class Private:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """Yield the private values in one result, even if the call was refused. Observations of the pack and field
-        names identify them.
+        """Yield the private values in one result, even if the call was refused. They are identified by the pack's
+        observations and by field names.
         """
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
@@ -94,7 +94,7 @@ class Private:
                 yield label, arguments[argument], argument, False
 
     def in_words(self, text: str) -> "Iterator[Found]":
-        """Yield the private values in a user's message that the pack's patterns find."""
+        """Yield the private values that the pack's patterns find in a user's message."""
         for label, pattern in self._said:
             for match in pattern.finditer(text):
                 yield label, match[match.lastindex or 0], "", False
@@ -125,11 +125,13 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""The field, its value, the name under which the value appears, and whether that name differs from the field's."""
+"""The field, its value, the name under which the value appears, and whether that name differs from the name of the
+field.
+"""
 
 
 class WatchedWorld:
-    """Records which entities with private fields are read from a world."""
+    """Records which entities with private fields were read from a world."""
 
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
@@ -152,8 +154,8 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Return every private value that a conversation shows or that judging it read from the world. If a result shows
-    the value, its step is included.
+    """Return every private value that a conversation shows or that was read from the world to judge it. If a result
+    shows the value, the result's step is included.
     """
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
@@ -169,7 +171,7 @@ def collect(
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
-                # Data, such as that of an error, may also be read as text.
+                # Some data, such as the data in an error, may also be read as text.
                 found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
         found += [(each, None) for each in private.in_record(entity, key, record)]
@@ -200,7 +202,7 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     read: set[str] = set()
     for (label, value, name, _), _ in found:
         if value.__class__ is str:
-            # Read each value only once, because most are shown many times.
+            # Read each value only once, because most values are shown many times.
             if value in read:
                 continue
             read.add(value)
@@ -220,7 +222,7 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most numbers occur in one spelling only, and compiling a pattern is the slowest step.
+        # Most numbers occur in only one spelling, and compiling a pattern is the slowest step.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
@@ -292,7 +294,7 @@ class Scrub:
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
             if value.__class__ is str and value in labels:
-                # Cover each value only once, because most are shown many times.
+                # Cover each value only once, because most values are shown many times.
                 continue
             for leaf, under in leaves(value, name):
                 text = normalize("NFC", _spelled(leaf).strip())
@@ -313,7 +315,7 @@ class Scrub:
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return text without private values. Given the step of a result, also remove short values that this result
+        """Return the text without private values. Given the step of a result, also remove short values that this result
         shows elsewhere.
         """
         for (name, value), tag in self._fields.items() if self._fields else ():
@@ -327,14 +329,14 @@ class Scrub:
         return text
 
     def reason(self, text: str) -> str:
-        """Return the reason for a verdict without private values, even short ones."""
+        """Return a verdict's reason without any private values, even short ones."""
         text = self.text(text)
         for value, tag in self._weak.items():
             text = _alone(value).sub(tag, text)
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Return data without private values. `name` is the name of the field that holds the data."""
+        """Return the data without private values. `name` is the name of the field that holds the data."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -350,7 +352,7 @@ class Scrub:
         return value if cleaned == text else cleaned
 
     def _may_hold(self, text: str) -> bool:
-        # Outside ASCII, changing the case of a letter may give a different letter.
+        # Outside ASCII, changing a letter's case may produce a different letter.
         if not text.isascii():
             return True
         lower = text.lower()
@@ -378,8 +380,8 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any of the texts, longest first. It is a tree of letters, so it stays fast with thousands of
-    texts.
+    """Return a pattern that matches any of the texts, trying the longest first. The pattern is built as a trie, so it
+    stays fast with thousands of texts.
     """
     long: _Tree = {}
     short: _Tree = {}
@@ -420,7 +422,7 @@ def _alone(text: str) -> re.Pattern[str]:
 
 
 def _letters(text: str) -> str:
-    """Return a pattern for `text`, both plain and escaped for nested JSON, HTML and URLs."""
+    """Return a pattern that matches `text` both plain and escaped for nested JSON, HTML and URLs."""
     return "".join(map(_letter, text))
 
 

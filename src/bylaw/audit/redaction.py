@@ -1,6 +1,6 @@
 """Removes private values from all output of an audit. With `--redact`, it also removes all texts and ids.
 
-It is imported only if the pack has private fields or `--redact` is given.
+The module is imported only if the pack has private fields or `--redact` is given.
 """
 
 import hashlib
@@ -72,8 +72,8 @@ class Pseudonyms:
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without names of files and agents, or of tools and fields that the pack does not
-        declare.
+        """Return `summary.json` without the names of files and agents, and without those of tools and fields that the
+        pack does not declare.
         """
         unknown: dict[str, int] = summary["unknown_tools"]
 
@@ -144,8 +144,8 @@ class Redaction:
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """Return the cover for one conversation. `world` is the result of `watch`, after the conversation
-        was judged.
+        """Return the cover for one conversation. `world` is what `watch` returned, and the conversation must have been
+        judged with it.
         """
         if not self.private:
             return Cover(self, Scrub(()))
@@ -159,7 +159,7 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """Return the field names in a result that may be shown. A field name can itself be private."""
+        """Return those field names in a result that may be shown. A field name can itself be private."""
         if not self.private:
             return list(names)
         found = {
@@ -195,11 +195,13 @@ class Cover:
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
-        """Return the id of a conversation or call as the output shows it."""
+        """Return the id of a conversation or call as it appears in the output."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return text, or the name of a person or model, as the output shows it. It is empty in a redacted audit."""
+        """Return text, or the name of a person or model, as it appears in the output. The result is empty in a redacted
+        audit.
+        """
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
@@ -227,7 +229,7 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """Return the answer of a model or reviewer. A model's text is left out because it quotes the conversation. A
+        """Return an answer from a model or reviewer. A model's text is left out because it quotes the conversation. A
         reviewer's text is already covered.
         """
         if answer["by"] == "person":
@@ -267,8 +269,8 @@ class Cover:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
 
     def tool(self, name: str) -> str:
-        """Return the name of a tool. It is hidden if the pack does not declare the tool, because it may contain a
-        private value.
+        """Return the name of a tool. If the pack does not declare the tool, the name is hidden, because it may contain
+        a private value.
         """
         return name if name in self._redaction.tools else self._scrub.text(name)
 

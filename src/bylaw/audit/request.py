@@ -1,4 +1,4 @@
-"""The input of an audit: logs, world, options and packs. One pack judges each conversation.
+"""The input of an audit: logs, world, options and packs. Each conversation is judged by one pack.
 
 `audited.json` records the input, so that conversations without findings can be shown as well.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 256
-"""How many different instructions are cached. Most logs repeat a few."""
+"""The maximum number of different instructions to cache. Most logs repeat the same few."""
 _OURS = "bylaw.packs."
 """Only built-in packs may contain code for a world."""
 
@@ -110,9 +110,9 @@ class Shelf:
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
-        """Return the policies whose sentences are not in the recorded instructions, word for word.
+        """Return the policies whose sentences do not appear word for word in the recorded instructions.
 
-        The result is empty if there are no instructions, or if they contain no sentence of the document.
+        The result is empty if there are no instructions, or if they contain no sentence from the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -126,7 +126,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """Load the variants of a pack. A given document replaces that of the variants that fit it best."""
+    """Load the variants of a pack. A given document replaces the document of the variants that fit it best."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -181,7 +181,7 @@ class Request(Struct, frozen=True):
     `determined`.
     """
     answers: OpenAnswers | None = None
-    """Answers predicates that code cannot settle. It stays in this process."""
+    """Answers predicates that code cannot settle. It is never passed to another process."""
     attested: tuple[Attestation, ...] = ()
     """Reviewers' answers about undecided calls."""
     columns: Columns = Columns()
@@ -208,7 +208,7 @@ class Request(Struct, frozen=True):
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """Return a name for each file: the shortest end of its path that is unique."""
+    """Return a name for each file: the shortest unique ending of its path."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:
@@ -244,7 +244,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
 
 
 def write_audited(request: Request, out: Path) -> None:
-    """Write `audited.json`. A redacted audit must not call this, because it must not lead back to the logs."""
+    """Write `audited.json`. This must not be called for a redacted audit, which must not lead back to the logs."""
     record = Audited(
         [str(file) for file in request.files],
         request.pack,

@@ -38,7 +38,7 @@ _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusiv
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """Return the position of a severity in its order, or of a word in another order. Unknown words come last."""
+    """Return the position of a severity in its order, or that of a word in another order. Unknown words come last."""
     return order.index(word) if word in order else len(order)
 
 
@@ -98,7 +98,7 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether a policy's verdict is worse than before. It is worse if the policy had no verdict before."""
+    """Whether a policy's verdict is worse than before, or the policy had no verdict before."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
@@ -258,7 +258,9 @@ class Head(Struct, frozen=True):
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation. They lack its unique name, which depends on earlier conversations."""
+    """The encoded rows of one conversation. They lack the conversation's unique name, which depends on earlier
+    conversations.
+    """
 
     id: str
     calls: list[tuple[str, bool, bytes]]
@@ -266,7 +268,7 @@ class Examined(Struct):
     conversation: bytes | None
     """The conversation, if it contains a finding."""
     rules: list[tuple[str, bytes]]
-    """Broken rules: the rule with the call that broke it, and its row."""
+    """For each broken rule: the rule, the call that broke it, and the row."""
     limited: list[tuple[LimitedCall, bytes]]
     """Calls that count towards limits, each with the row to write if the limit is exceeded."""
     head: Head
@@ -285,7 +287,7 @@ def record_of(row: Struct) -> JsonRecord:
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Number each call or broken rule among its equals in the conversation."""
+    """Number each call or broken rule among those in the conversation that are equal to it."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -427,7 +429,7 @@ def answer_record(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """Return the row for a policy's plain verdict. Most policies have one on most calls."""
+    """Return the row for a policy's plain verdict. Most policies have a plain verdict on most calls."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -503,7 +505,7 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
     """Return the identity of a call in its conversation: the tool or the broken rule, and a hash of the arguments.
 
-    Private arguments are `scrubbed` first, because a hash over few possible values would reveal the value.
+    Private arguments are `scrubbed` first, because a hash would reveal a value that has only a few possibilities.
     """
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)
@@ -511,7 +513,7 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
 
 
 class SeenDigests:
-    """Digests of what a reviewer of a call sees: the conversation up to the call, and one policy with its check.
+    """Digests of what the reviewer of a call sees: the conversation up to the call, and one policy with its check.
 
     Digests must be requested in step order. A `key` prevents short texts from being guessed.
     """

@@ -72,7 +72,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """The text of each policy that reviewers see, by digest of the pack and by policy."""
+        """The text of each policy as reviewers see it, by digest of the pack and by policy."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -82,7 +82,7 @@ class Examiner:
         self.begin()
 
     def begin(self) -> None:
-        """Reset all counts before another part of the logs."""
+        """Reset all counts before examining another part of the logs."""
         packs = self.shelf.packs
         self.counts = Counts(packs)
         self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in packs}
@@ -138,7 +138,7 @@ class Examiner:
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
-            # A call of an undeclared tool is a finding only if it may have run.
+            # A call to an undeclared tool is a finding only if it may have run.
             verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
             broken, answered = session.findings(ended=True), list(session.answered)
         outcome = self._outcome(trajectory, session, pack, file)
@@ -179,11 +179,11 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """Return digests of the text that reviewers see of each undecided call, by step and policy."""
+        """Return digests of the text that reviewers see for each undecided call, by step and policy."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
-                # A call of a generic tool may perform several actions.
+                # A call to a generic tool may perform several actions.
                 undecided[each.made.step] = tuple(dict.fromkeys((*undecided.get(each.made.step, ()), *names)))
         if not undecided:
             return {}
@@ -283,7 +283,7 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """Digests of the text that reviewers see of each undecided call, by step and policy."""
+    """Digests of the text that reviewers see for each undecided call, by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
         pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
@@ -330,8 +330,8 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return the redaction of each pack that needs one, by digest. With a key, every value is redacted, otherwise only
-    private values.
+    """Return, by digest, the redaction of each pack that needs one. With a key, every value is redacted, and otherwise
+    only private values are.
     """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
@@ -345,8 +345,8 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. Conversations leave few reference cycles, and the usual collection takes 10 % of an
-    audit's time.
+    """Collect garbage rarely. Conversations leave few reference cycles, and collection at the usual rate takes 10 % of
+    an audit's time.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -427,7 +427,9 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that declares none of the tools in the logs, because its zeros would look like a clean audit."""
+    """Refuse a pack that declares none of the tools in the logs, because the resulting zeros would look like a clean
+    audit.
+    """
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -480,7 +482,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
-        # The pool itself loses track of workers that are just starting.
+        # The pool itself loses track of workers that are just starting up.
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
@@ -493,8 +495,8 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def deaf_to_interrupts() -> Generator[None]:
-    """Make workers that start inside the `with` block ignore Ctrl-C. This process ends them, so they print no
-    tracebacks.
+    """Make workers that start inside the `with` block ignore Ctrl-C. This process ends the workers, so that they print
+    no tracebacks.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -39,11 +39,11 @@ _EMPTY: JsonRecord = {
     "other_documents": (),
     "not_in_world": (),
 }
-"""The keys that summaries of earlier versions lack."""
+"""The keys that are missing from summaries of earlier versions."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
-"""How many ids are listed if the given id is ambiguous."""
+"""The maximum number of ids to list if the given id is ambiguous."""
 
 
 class _Id(Struct):
@@ -92,7 +92,7 @@ class Store:
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion of the audit, which older audits do not record."""
+        """The criterion of the audit. Older audits do not record it."""
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     def document(self, name: str) -> JsonRecord:
@@ -170,14 +170,14 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """Return where each conversation with findings is in the logs."""
+        """Return the place in the logs of each conversation that has findings."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
         """Return the conversation with this id, or the conversation and the step of the finding with this id. A unique
         prefix is enough.
 
-        Raises UsageError if no id or several ids match.
+        Raises UsageError if no id or more than one id matches.
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}
@@ -206,14 +206,14 @@ class Store:
         calls = {*found}
         for rule in self._of(RULES, trajectory):
             step: int = rule["step"]
-            # A call that exceeds a limit is known only after all calls have been written.
+            # The calls that exceed a limit are known only after all calls have been written.
             if step not in calls or "limit" in rule:
                 line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
                 line["rules"].append(rule)
         return dict(sorted(found.items()))
 
     def events(self, trajectory: str) -> list[JsonRecord]:
-        """Return the events of a conversation. They are empty if it has no findings."""
+        """Return the events of a conversation, or none if it has no findings."""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
         return kept["events"] if kept is not None else []
 

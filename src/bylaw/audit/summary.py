@@ -193,8 +193,8 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """For each look-up, return the near-miss and uninformed calls that lacked it under one criterion, by agent and
-    tool.
+    """For each look-up, return the near-misses and uninformed calls that lacked it, counted under one criterion by
+    agent and tool.
     """
     return {
         name: {
@@ -270,8 +270,8 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     """Return `policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
 
-    If a pack has variants, only those that judged conversations are listed. A policy that variants share cites the
-    document of each.
+    If a pack has variants, only those that judged conversations are listed. A policy shared by several variants cites
+    each variant's document.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):

@@ -59,7 +59,7 @@ class Waiver(Struct, frozen=True):
 
 
 class Waivers:
-    """The waivers in force on a certain day. Expired waivers are listed separately and have no effect."""
+    """The waivers in force on a given day. Expired waivers are listed separately and have no effect."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every, self._today = tuple(waivers), today

@@ -25,7 +25,7 @@ Page = Callable[[Asked], Response]
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
-"""How many seconds a page waits before it reports that work is in progress."""
+"""How many seconds a page waits before it reports that work is still in progress."""
 
 
 class Preparing(Exception):
@@ -149,7 +149,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
         if asked.is_part:
-            # The browser loads the whole page, and the page polls.
+            # The browser loads the whole page, which then polls.
             return Response(headers={"hx-redirect": str(request.url.replace(scheme="", netloc=""))})
         return page("preparing.html", headers={"refresh": "1"}, what=error.what)
     except BylawError as error:

@@ -70,8 +70,8 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message, and each earlier one with values of the call that later messages do
-    not repeat.
+    """Return the agent's last message, and every earlier message with values from the call that later messages do not
+    repeat.
     """
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):

@@ -46,7 +46,7 @@ _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
 """The length of a session's token. A form's token continues with the visitor's mark."""
 Role = Literal["approve", "review", "view"]
-"""What a visitor of a service may do: approve and stop, leave notes, or only look."""
+"""What a visitor to a service may do: approve and stop, leave notes, or only look."""
 
 
 class Refused(BylawError):

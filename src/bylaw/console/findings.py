@@ -82,7 +82,7 @@ class ConversationPages(AuditPages):
             found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
             part = whole | {"events": whole["events"][start : start + WINDOW]}
             shown = bounded(part, {finding["step"] - start for finding in found})
-            # If these steps do not fit on a page even with the shortest texts, cut the texts.
+            # If these steps do not fit on a page even with the shortest texts, cut the texts further.
             shown = shown or bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
             data = {
                 "conversation": shown,
@@ -145,7 +145,7 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
     quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
     quoted = next(iter(quotes), "")
     if quoted.endswith(":"):
-        # A list belongs to the sentence before it.
+        # A list belongs with the sentence that introduces it.
         quoted += " " + "; ".join(quotes[1:])
     return cut(quoted or stated.get("definition", ""), limit)
 
@@ -297,8 +297,8 @@ class FindingPages(AuditPages):
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
         """Return the findings that a form selects.
 
-        A form that selects every finding of a reason also sends their number. Raises UsageError if that number has
-        changed.
+        A form that selects every finding with a given reason also sends the number of these findings. Raises UsageError
+        if that number has changed.
         """
         wanted = Wanted.of(asked.query.items())
         standings = self._view.standings(wanted.base)
@@ -427,7 +427,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """Return the calls that a form selects, and other calls that the same customer answer covers."""
+    """Return the calls that a form selects, and other calls that are covered by the same customer answer."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")
@@ -440,7 +440,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
 
 
 def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
-    """Group the rows of a list. Rows that one customer answer covers belong together."""
+    """Group the rows of a list. Rows that are covered by one customer answer belong together."""
     groups: dict[Any, list[FindingRow]] = {}
     for row in rows:
         groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)

@@ -54,7 +54,7 @@ class Card(Struct, frozen=True):
     looked_up: list[tuple[str, str]]
     missing: list[str]
     sentences: list[tuple[str, str, str]]
-    """The policy, sentence and reason of each objection."""
+    """The policy, sentence and reason for each objection."""
     left: float | None
 
 
@@ -79,7 +79,7 @@ class InboxPages(ServicePages):
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._customer_cards: dict[str, tuple[float, str]] = {}
-        """The time of the last poll and the cards that wait for a customer, by tenant."""
+        """For each tenant, the time of the last poll and the cards that are waiting for a customer."""
 
     @shown("/")
     @shown("/inbox")
@@ -130,7 +130,7 @@ class InboxPages(ServicePages):
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """Return the page, or the part that changed, with the result.
+        """Return the page, or the part that changed, together with the result.
 
         After an answer (`done`), the page is locked briefly, so that a second tap does not answer the next call.
         """
@@ -240,7 +240,7 @@ def _folded(whole: str) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: ShownCard) -> bool:
-    """Whether nothing after the card can be an answer to it."""
+    """True if nothing after the card can be an answer to it."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False

@@ -1,5 +1,5 @@
-"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend, and what limits
-the audit.
+"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend, and the limitations of the
+audit.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -91,7 +91,7 @@ class TrendPoint(Struct, frozen=True):
 
 
 class RatePair(Struct, frozen=True):
-    """The rates of a policy or agent in an earlier audit and in this one, as returned by `facts.interval.rate`."""
+    """The rates for a policy or agent in an earlier audit and in this one, as returned by `facts.interval.rate`."""
 
     name: str
     before: JsonRecord
@@ -242,7 +242,9 @@ def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """Return the rates above zero in either audit, by verdict. Changed rates come first, then the highest ones."""
+    """Return the pairs of rates above zero in either audit, by verdict. Changed rates come first, then the highest
+    ones.
+    """
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
@@ -256,7 +258,7 @@ def _pairs(
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
-    """Return this audit and the other audits of the same pack in neighbouring folders, by date."""
+    """Return, by date, this audit and the other audits of the same pack in neighbouring folders."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]

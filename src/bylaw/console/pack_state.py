@@ -46,7 +46,7 @@ class PackState(Struct, frozen=True):
 
 
 class PackStates:
-    """Caches the state of a folder until a file changes."""
+    """Caches the state of a folder until one of its files changes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -140,7 +140,7 @@ def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
 def keep_call_case(
     root: Path, policy: JsonRecord, events: Sequence[JsonRecord], step: int, want: str, note: str
 ) -> Written:
-    """Save a flagged call as a case, with the evidence before it and the wanted result."""
+    """Save a flagged call as a case, with the evidence before the call and the wanted result."""
     evidence, made = str(policy["evidence"]), events[step]
     if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
         unseen = ", ".join(_fact(each) for each in policy["missing"])
@@ -165,7 +165,7 @@ def keep_call_case(
 
 
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
-    """Save a broken rule as a case, with the events up to that step."""
+    """Save a broken rule as a case, with the events up to the step that broke it."""
     pack = _loaded(root)
     record = {"note": " ".join(note.split()), "rule": rule, "events": list(_happened(events, step))}
     if fault := _fault(pack, record | {"want": "broken"}):
@@ -225,7 +225,7 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Yield the reasons that a case may state: the words of the denial, or else the first missing facts.
+    """Yield the reasons that a case may state: either the words of the denial or the first missing facts.
 
     If the audit had a world, it may list more missing facts than the evidence shows.
     """

@@ -89,13 +89,13 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 def said(value: Any, limit: int = 300) -> Markup:
     """Return text for a page, without markup or hidden characters.
 
-    The text is isolated, so that it cannot change the direction of other text.
+    The text is isolated, so that it cannot change the direction of the text around it.
     """
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Return a reason or sentence for a page as `said` does, but with the code and bold text of Markdown as markup."""
+    """Return a reason or sentence for a page as `said` does, but turn Markdown's code and bold text into markup."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0

@@ -64,7 +64,7 @@ def run_pages(
 ) -> None:
     """Serve an audit's pages until interrupted. `tell` receives the address."""
     view = View(out, pack=pack, waivers=waivers, base=base)
-    # Load only templates in this thread, because Python 3.11 may fail if two threads parse Python code at the same
+    # Load templates only in this thread, because Python 3.11 may fail if two threads parse Python code at the same
     # time.
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
     taken = _listen(port)

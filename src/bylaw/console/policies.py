@@ -81,7 +81,7 @@ class ServedPolicyPages(Pages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        """Redirect the address that a policy has in an audit's pages."""
+        """Redirect from the address that a policy has in an audit's pages."""
         return RedirectResponse(f"/try/{quote(asked.path['id'], safe='')}", 303)
 
     @shown("/policy")
@@ -258,7 +258,7 @@ def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
-    """Return a policy's verdict and reason for a call. Other policies may have flagged the call too."""
+    """Return one policy's verdict and reason for a call. Other policies may have flagged the call too."""
     judged: list[JsonRecord] = line.get("policies") or []
     for each in judged:
         if each["id"] == name and row.policy != name:

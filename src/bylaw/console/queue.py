@@ -1,4 +1,4 @@
-"""The review queue: unsigned checks, undecided calls and new findings, each with the next one to review."""
+"""The review queue: unsigned checks, undecided calls and new findings, each with the next item to review."""
 # pyright: basic, reportMissingImports=false
 
 from pathlib import Path
@@ -15,19 +15,19 @@ from bylaw.console.view import AuditPages
 from bylaw.pack.review import standings
 
 UNSIGNED = ("unsigned", "lapsed")
-"""Review states that wait for a signature. A rejected check waits for a better check instead."""
+"""Review states that are waiting for a signature. A rejected check is waiting for a better check instead."""
 LISTED = 8
-"""How many checks or reasons the page lists."""
+"""The maximum number of checks or reasons that the page lists."""
 
 
 class Waiting(Struct, frozen=True):
-    """The waiting items of one kind."""
+    """The waiting items of a single kind."""
 
     title: str
     one: str
     count: int
     next: str
-    """The address of the first item. It is empty if there is none."""
+    """The address of the first item, or empty if there is none."""
     every: str
     """The address of the whole list."""
     checks: tuple[str, ...] = ()

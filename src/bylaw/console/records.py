@@ -32,7 +32,7 @@ except ImportError:  # Windows has no file locks of this kind.
 
 T = TypeVar("T")
 FALSE_ALARM = "false alarm: "
-"""How the reason of a waiver begins if the finding was a false alarm."""
+"""The beginning of a waiver's reason if the finding was a false alarm."""
 LONGEST = 500
 """The maximum length of a reason or a name, in characters."""
 COMMENTS = "comments.yaml"
@@ -154,7 +154,7 @@ def _needed(text: str, what: str) -> None:
 def add_records(
     path: Path, records: Sequence[Mapping[str, Any]], *, head: str, count: Callable[[Path], int]
 ) -> Written:
-    """Append the records that the file does not have yet.
+    """Append those records that are not yet in the file.
 
     Nothing is written unless `count` finds all of them in the changed file. Concurrent writers take turns.
     """
@@ -167,7 +167,7 @@ def add_records(
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         every = [written(record, indent) for record in records]
-        # If a form is sent twice, its records repeat.
+        # If a form is sent twice, some of its records are already in the file.
         fresh = [lines for lines in every if not (path.is_file() and f"\n{lines}" in before)]
         if not fresh:
             return Written(path, "".join(every), was_there=True)
@@ -260,7 +260,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Mark a policy in policies.yaml as unenforced, with a reason and the person who accepts this."""
+    """Mark a policy in policies.yaml as unenforced, with a reason and the name of the person who accepts this."""
     path = root / "policies.yaml"
     text = path.read_text(encoding="utf-8")
     word = json.dumps({"accepted_by": by, "reason": reason or why_unenforced(root, name)}, ensure_ascii=False)

@@ -1,4 +1,5 @@
-"""Renders a review as one page without scripts: each sentence next to its check, with cases, author and questions.
+"""Renders a review as one page without scripts. It shows each sentence next to its check, with cases, author and
+questions.
 
 Packs are untrusted. The template escapes their text, and the page's security policy forbids scripts and network access.
 """
@@ -50,7 +51,7 @@ def review_page(
     checks: Mapping[str, list[str]],
     weighed: str = "",
 ) -> str:
-    """Return the page of a pack.
+    """Return the page for a pack.
 
     `noted` holds the compiler's notes on each policy, and `checks` the lines of each check. `weighed` describes the
     accuracy of learned weights.

@@ -10,7 +10,7 @@ from bylaw.console.index.query import Wanted
 from bylaw.console.view import AuditPages
 
 LISTED = 10
-"""How many results of each kind the page lists."""
+"""The maximum number of results of each kind that the page lists."""
 
 
 class SearchPages(AuditPages):

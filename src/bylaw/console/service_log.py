@@ -23,7 +23,7 @@ T = TypeVar("T")
 EVERY = 0.5
 """Seconds between two polls."""
 STREAM = 8.0
-"""How long a stream lasts, in seconds. Then the browser reconnects."""
+"""How long a stream lasts, in seconds. After that, the browser reconnects."""
 
 
 class ShownConversation(Struct, frozen=True):
@@ -67,8 +67,8 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """Return the last event that a page has seen. It comes from the address, or from a header if the browser
-    reconnects.
+    """Return the last event that a page has seen. It comes from the address or, if the browser reconnects, from a
+    header.
     """
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 

@@ -62,7 +62,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Identifies the saved text, so that changes by others are noticed."""
+        """Identifies the saved text, so that changes made by others are noticed."""
         return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -78,7 +78,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose check includes the draft, starting with its own policy.
+    """Return the policies whose checks include the draft, starting with the draft's own policy.
 
     Several policies may call the same function.
     """
@@ -183,7 +183,7 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """Return the change as a patch for `git apply`. It is empty if nothing changed."""
+    """Return the change as a patch for `git apply`, or an empty text if nothing changed."""
     before, after = file_with(root, draft, text)
     return _diff(before, after, draft.file)
 
@@ -221,7 +221,7 @@ T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation that a policy binds, with its world."""
+"""A conversation with calls that a policy binds, and its world."""
 
 
 class CheckVerdict(Struct, frozen=True):
@@ -244,7 +244,7 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason comes from the saved check, because the edited check gives none."""
+    """Whether the reason comes from the saved check because the edited check gives none."""
 
 
 class Backtest(Struct, frozen=True):
@@ -391,7 +391,7 @@ class Workbench(Struct, frozen=True):
 
     root: Path | None
     own_root: Path | None
-    """The pack's folder if it may be written, otherwise None."""
+    """The pack's folder if it is writable, otherwise None."""
     pack_now: Callable[[], PackState]
     backtests: Backtests
     layout: dict[str, Any]

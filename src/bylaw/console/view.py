@@ -36,11 +36,11 @@ class Standings:
         self.fault = ""
         """An error in the file of waivers or attestations. A faulty file is ignored."""
         self.fixed: list[Finding] = []
-        """Findings of the earlier audit that the same conversation no longer has."""
+        """Findings from the earlier audit that no longer occur in the same conversation."""
         self.gone: list[Finding] = []
-        """Findings of the earlier audit in conversations that were not audited again."""
+        """Findings from the earlier audit in conversations that were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy, the calls that it objects to, counted by state and matched with the earlier audit."""
+        """For each policy, the calls that it objects to, matched with the earlier audit and counted by state."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -111,7 +111,7 @@ class Standings:
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of what a reviewer of an undecided call sees. It is empty if the audit has none."""
+    """Return the digest of what a reviewer of an undecided call sees, or an empty string if the audit has none."""
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
@@ -172,7 +172,7 @@ class View:
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder if reviews may be written there. It is None for an installed package."""
+        """The pack's folder if reviews may be written there. The folder is None for an installed package."""
         if self.root is None:
             return None
         return None if is_installed(self.root) else self.root
@@ -237,7 +237,7 @@ class View:
 
     @property
     def command(self) -> str:
-        """Return the command that audits the same logs again. It is empty if they are unknown."""
+        """Return the command that audits the same logs again, or an empty string if the logs are unknown."""
         audited = read_audited(self.out)
         if audited is None:
             return ""
@@ -266,7 +266,7 @@ class Opened:
         self._next: Prepared[View] | None = None
 
     def refresh(self) -> None:
-        """Read the audit again if its files have changed. Raises Preparing meanwhile."""
+        """Read the audit again if its files have changed. Raises Preparing while this is in progress."""
         coming = self._next
         if coming is None and not self.view.is_outdated():
             return
@@ -334,7 +334,7 @@ def conversations_of(summary: JsonRecord) -> int:
 
 
 def read_summary(out: Path) -> JsonRecord:
-    """Return the summary of an audit. It is empty if it cannot be read."""
+    """Return the summary of an audit, or an empty one if it cannot be read."""
     try:
         return Store(out).summary
     except (BylawError, OSError):

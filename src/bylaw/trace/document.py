@@ -36,7 +36,7 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format nests more deeply. The limit bounds the time spent on endless brackets."""
+"""No format nests values more deeply. The limit bounds the time spent on a long run of opening brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
@@ -81,7 +81,7 @@ def shape(value: Any) -> Format | None:
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     match record.get("contents"):
         case [{"parts": [*_]}, *_]:
-            # A request to Gemini is a chat under other names.
+            # A request to Gemini is a chat with different field names.
             return "openai"
         case _:
             return None
@@ -264,7 +264,7 @@ def elements(
 ) -> Iterator[Record | RecordError]:
     """Yield the members of a list, or `data` itself as the only record.
 
-    `why` is a known fault of the data. Further documents are read too, and everything else is reported.
+    `why` is a known fault in the data. Further documents are read too, and everything else is reported.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -283,7 +283,7 @@ def elements(
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
     """Yield the records of all documents in `data`, and an error for each piece between them."""
     at = 0
-    # Members are read one by one. They show where their list ends, even if a damaged member lacks brackets.
+    # Members are read one by one, because this shows where their list ends even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
@@ -383,7 +383,7 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """A record cannot be read, for the given reason. It becomes a RecordError when its place is known."""
+    """A record cannot be read, for the given reason. This becomes a RecordError once the record's place is known."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
@@ -413,7 +413,7 @@ def not_json(error: BaseException, raw: bytes) -> str:
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
-        # The end of the line inside an unclosed string would be reported as an invalid character.
+        # Otherwise, the end of the line inside an unclosed string would be reported as an invalid character.
         if "truncated" in str(again):
             return "not JSON: it seems to be cut off; export the conversation again"
     return f"not JSON: {tell(error)}"
@@ -459,8 +459,8 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Pass every record to `take`, for conversations that span several records. Yield an error for each record that
-    fails.
+    """Pass every record to `take`, for formats whose conversations span several records. Yield an error for each record
+    that fails.
     """
     for record in records(source, layout):
         if isinstance(record, RecordError):
@@ -499,7 +499,8 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """Yield the members of the list after `at` in a damaged document while brackets match. Then yield the error `why`.
+    """In a damaged document, yield the members of the list after `at` as long as the brackets match. Then yield the
+    error `why`.
 
     The error is omitted if a member already reports it.
     """

@@ -1,7 +1,7 @@
 """The events of a conversation: messages, tool calls and tool results, in order.
 
 A step is the position of an event in its trajectory. Instructions (system prompts) are not events. If an agent sends
-text and two calls in one turn, these are three events with the same `turn`.
+text and two calls in one turn, the result is three events with the same `turn`.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ from bylaw.trace.recorded_value import decode_json, either, merged
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
-"""How the text begins that a shield returns instead of a result, if it refused the call before it ran."""
+"""The beginning of the text that a shield returns instead of a result when it refuses a call before the call runs."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""How the text begins that a shield returns if the same call was made before."""
+"""The beginning of the text that a shield returns if the same call was made before."""
 HOOK = r"PreToolUse:\S+ hook error: "
-"""How the Claude agent starts the message of a hook that blocked a call."""
+"""The beginning of the message that the Claude agent makes of a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""A refusal begins with one of these and the name of the refused tool. If the tool is missing, the text is a tool's own
-result.
+"""A refusal begins with one of these, followed by the name of the refused tool. Without that name, the text is a tool's
+own result.
 """
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
-"""How a result begins that a shield may have written."""
+"""The beginning of a result that a shield may have written."""
 
 
 def tells_refusal(text: str) -> bool:
@@ -43,7 +43,7 @@ def tells_refusal(text: str) -> bool:
 
 @final
 class Card(Struct, frozen=True, omit_defaults=True):
-    """A call in plain words for the user, stored with the refused call that it describes."""
+    """A description of a call in plain words for the user, stored with the refused call."""
 
     id: str
     digest: str
@@ -52,7 +52,7 @@ class Card(Struct, frozen=True, omit_defaults=True):
     expires: float | None = None
     """When the card expires, in seconds since the epoch.
 
-    After that, answers to the card, and calls based on it, do not count.
+    After that time, answers to the card do not count, and neither do calls based on it.
     """
 
 
@@ -79,7 +79,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     agent: str = ""
     """The agent that spoke or was addressed, if there are several. It is empty for the main agent."""
     time: float | None = None
-    """When it was sent, in seconds since the epoch, if recorded."""
+    """When the message was sent, in seconds since the epoch, if recorded."""
     captured: bool = True
     """False if the source records the message but not its text."""
     confirmation: Confirmation | None = None
@@ -121,7 +121,7 @@ class LookedUp(Struct, frozen=True, omit_defaults=True):
 
 @final
 class Call(Struct, frozen=True, tag="call", gc=False):
-    """A tool call. Calls of one turn do not see each other's results."""
+    """A tool call. Calls in the same turn do not see each other's results."""
 
     tool: str
     arguments: dict[str, Any]
@@ -144,7 +144,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     refused_by_result: bool = False
     """Whether only the result shows that the call was refused. A tool could write such a result too."""
     context: dict[str, Any] | None = None
-    """The host's context from this call on. It adds to earlier context and overrides it."""
+    """The host's context from this call on. It extends earlier context and takes precedence over it."""
 
 
 @final
@@ -189,7 +189,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 Event = Message | Call | Result
 
 _OPENINGS = ('{"', '[{"', "[]")
-"""How nearly all JSON results begin."""
+"""The beginnings of nearly all JSON results."""
 _JSON = re.compile(r"""[\s\[{]*["\d\]}-]|[\s\[]*(?:true|false|null)\b""")
 _PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False\s*$)")
 _PART = {"type", "text", "content", "annotations", "meta", "_meta"}
@@ -268,7 +268,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value that servers wrap in an object in the same way. Each item of a list may be a text part."""
+    """Compare a value that servers wrap in an object with its text, too. Each item of a list may be a text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result
@@ -324,7 +324,7 @@ class TaskOutcome(Struct, frozen=True):
 
     good: bool
     source: str
-    """The field that says so, such as `reward` or `reward_info.db_check.db_match`."""
+    """The field that states the outcome, such as `reward` or `reward_info.db_check.db_match`."""
 
 
 class Trajectory(Struct, frozen=True):
@@ -433,14 +433,14 @@ def _digest(id: str) -> int:
 
 
 def agent_of_file(name: str) -> str:
-    """Return the name of a file without its extensions and a final `.N`."""
+    """Return the name of a file without its extensions and without a final `.N`."""
     while name.lower().endswith(_EXTENSIONS):
         name = name[: name.rindex(".")]
     return _PART_NUMBER.sub("", name)
 
 
 def agent_of_model(model: str) -> str:
-    """Return the name of a model without its provider. A fine-tuned model becomes `ft-` and its base model."""
+    """Return the name of a model without its provider. A fine-tuned model's name is `ft-` and its base model."""
     name = model.rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         base = name.split(":")[1]

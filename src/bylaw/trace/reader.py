@@ -67,7 +67,7 @@ def read(
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. A part may not show its format, so pass it as `found`."""
+    """Yield the trajectories of a file or part. A part may not reveal its format, so pass the format as `found`."""
     found = found or look(source)
     # Imported late, so that start-up does not load every format.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")

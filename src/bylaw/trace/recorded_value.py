@@ -41,12 +41,12 @@ def decode_json(text: str | Raw) -> Any:
     try:
         return json.loads(plain, object_pairs_hook=record_of, strict=False)
     except ValueError as error:
-        # Unlike msgspec, Python cannot read a number with thousands of digits.
+        # Unlike msgspec, Python cannot read a number that has thousands of digits.
         raise msgspec.DecodeError(str(error)) from None
 
 
 def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
-    """Whether `text`, which decodes to `value`, has no object with a key twice. False if uncertain."""
+    """True if no object in `text`, which decodes to `value`, has a key twice. False if this is uncertain."""
     if isinstance(text, str):
         count, has_escaped = text.count(":"), "\\u003" in text
     else:
@@ -121,7 +121,7 @@ LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 """The range of plausible seconds. A number counts as milliseconds or microseconds if that puts it in this range."""
 _FIGURES = 16
-"""How many digits a time in microseconds has."""
+"""The number of digits in a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
 """Types of parts that hold the speaker's own words."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -175,12 +175,12 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
 
 
 def text_id(id: Any) -> str:
-    """Return an id as text. It is empty if there is none."""
+    """Return an id as text, or an empty string if there is none."""
     return "" if id is None else str(id)
 
 
 def read_content(recorded: Any) -> str | Raw:
-    """Convert a tool result that did not come as text. Parts are joined to text, and anything else stays JSON."""
+    """Convert a tool result that did not come as text. Parts are joined into one text, and anything else stays JSON."""
     if recorded is None:
         return ""
     if isinstance(recorded, str | Raw):
@@ -241,7 +241,7 @@ def plain_text(content: Any) -> str:
 
 
 def utc(time: float | None) -> datetime | None:
-    """Convert seconds since the epoch to a date and time. Return None if there are none or they are out of range."""
+    """Convert seconds since the epoch to a date and time. Return None if they are missing or out of range."""
     try:
         return datetime.fromtimestamp(time, UTC) if time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -249,7 +249,8 @@ def utc(time: float | None) -> datetime | None:
 
 
 def seconds(recorded: Any) -> float | None:
-    """Convert a time to seconds since the epoch. Without a zone it is in UTC. Return None if it cannot be read.
+    """Convert a time to seconds since the epoch. A time without a zone is taken to be in UTC. Return None if the time
+    cannot be read.
 
     Reads ISO 8601, e-mail dates, and seconds, milliseconds or microseconds as a number or text.
     """
@@ -258,7 +259,8 @@ def seconds(recorded: Any) -> float | None:
     if isinstance(recorded, int | float):
         if EARLIEST <= recorded <= LATEST:
             return float(recorded)
-        # Multiply, because a whole number of any length can be compared but not divided.
+        # Multiply rather than divide, because whole numbers of any length can be compared, but very long ones cannot be
+        # divided.
         parts = (1e3, 1e6)
         return next((recorded / part for part in parts if RECENT[0] * part <= recorded <= RECENT[1] * part), None)
     if not isinstance(recorded, str):
@@ -279,7 +281,7 @@ def seconds(recorded: Any) -> float | None:
 
 
 LONGEST = 1 << 20
-"""The maximum length in characters. Longer text stays text."""
+"""The maximum length, in characters, of text to read. Longer text stays as it is."""
 
 _FIELD = re.compile(r"\s*[A-Za-z_]\w*=")
 _NEXT_FIELD = re.compile(r"(?<=[^\s,(])\s+(?=[A-Za-z_]\w*=)")
@@ -313,7 +315,7 @@ def read_python(text: str) -> Any:
     literals: list[Any] = []
     source = "".join(_tokens(text, literals))
     if _FIELD.match(text):
-        # Pydantic's `str` separates fields by spaces.
+        # Pydantic's `str` separates fields with spaces.
         source = f"fields({_NEXT_FIELD.sub(', ', source)})"
     try:
         # The brackets are needed, because several values with commas between them are not a single value.

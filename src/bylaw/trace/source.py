@@ -69,7 +69,7 @@ class StreamOver(io.RawIOBase):
 
 
 class _Remote(StreamOver):
-    """A file of fsspec as a Python stream. Storage errors become OSError."""
+    """An fsspec file as a Python stream. Storage errors become OSError."""
 
     def seekable(self) -> bool:
         return True
@@ -160,14 +160,14 @@ def _refuse(url: str, error: Exception) -> NoReturn:
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""How many packed bytes are read at a time. Even at zstd's best ratio, they unpack to only 64 MB."""
+"""The number of packed bytes to read at a time. Even at zstd's best ratio, they unpack to only 64 MB."""
 
 
 T = TypeVar("T")
 
 CHUNK = 1 << 20
 UNOPENED = "cannot read: "
-"""How the error begins for a log that could not be opened. A retry may succeed."""
+"""The beginning of the error for a log that could not be opened. A retry may succeed."""
 LONGEST_LINE = 128 << 20
 """The maximum size of a record in bytes. A longer record is reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
@@ -223,7 +223,7 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent of records that name none."""
+        """The agent for records that name none."""
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
@@ -294,7 +294,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
-        """Return the whole content, and the reason if it ends early."""
+        """Return the whole content and, if it ends early, the reason."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""
@@ -326,8 +326,8 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """Unpacks a stream of one or more members. If it is damaged, everything before the fault is returned before the
-    error.
+    """Unpacks a stream of one or more members. If the stream is damaged, everything before the fault is returned before
+    the error is raised.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from bylaw.trace.recorded_value import read_arguments, read_content
 def is_users(name: str | None, tool_call_id: Any = None) -> bool:
     """Whether a message with the role `user` comes from the user.
 
-    A `name` may belong to another person or an agent, and a `tool_call_id` marks the result of a tool.
+    A `name` may be that of another person or an agent, and a `tool_call_id` marks the result of a tool.
     """
     return not name and tool_call_id in (None, "")
 
@@ -34,7 +34,7 @@ class Transcript:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.decided = 0
-        """How many events are decided. A later result cannot mark a call among these as refused."""
+        """The number of events that are decided. A later result cannot mark a call among these as refused."""
         self.turn = -1
         self.time: float | None = None
         """The time of the events added next, if known."""
@@ -52,7 +52,7 @@ class Transcript:
         """Whether a call is marked as refused by its result alone."""
 
     def begin_turn(self) -> None:
-        """Start a new turn. Everything within a turn counts as simultaneous."""
+        """Start a new turn. Everything within a turn is treated as simultaneous."""
         self.turn += 1
 
     def instruct(self, text: str) -> None:
@@ -68,8 +68,8 @@ class Transcript:
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words count as unknown if there are none, if they came with a voice note, picture or file (not `whole`), or
-        if the message has another person's `name`.
+        Its words are treated as unknown if there are none, if they came with a voice note, picture or file (not
+        `whole`), or if the message has another person's `name`.
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -139,13 +139,13 @@ class Transcript:
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
-        """Whether any call, or the call with this id, still waits for its result."""
+        """Whether any call, or the call with this id if given, is still waiting for its result."""
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
 
     def resume(self, events: Iterable[Event]) -> None:
-        """Continue after these events. Calls among them without a result still wait."""
+        """Continue after these events. Any calls among them without a result are still waiting for one."""
         for event in events:
             if isinstance(event, Result):
                 call = self.open.pop(event.call, None) if event.call is not None else None
@@ -184,7 +184,7 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """Return the first step, `step` or later, from which on there are only the agent's unanswered calls."""
+        """Return the first step, not before `step`, from which all events are the agent's unanswered calls."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1
@@ -221,13 +221,13 @@ class Transcript:
         steps, waiting = self._steps.get(id), self.open
         if steps is None:
             return []
-        # Some hosts number calls anew in every turn, so ignore answered calls.
+        # Some hosts renumber calls in every turn, so ignore answered calls.
         steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
         """Return the earliest unanswered call of the latest turn that matches by id, or else by order, and by tool if
-        given.
+        one is given.
 
         A second result for an id belongs to no call. Neither does a result with an unknown id, unless exactly one call
         has no id.

@@ -189,7 +189,7 @@ class Rows:
 
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
-        """Severities by policy. The row of a broken rule has none."""
+        """Severities by policy. The row for a broken rule has no severity."""
         self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
 
     def __len__(self) -> int:
@@ -393,7 +393,7 @@ def leave_out(rows: Any, ordinals: Any) -> Any:
     ends = [*pc.indices_nonzero(left).to_pylist(), rows.num_rows]
     if len(ends) > rows.num_rows // 100:
         return rows.filter(pc.invert(left))
-    # Slices share memory. A filter would copy lists, which is slow.
+    # Slices share memory. A filter would copy the lists, which is slow.
     starts = [0, *(end + 1 for end in ends)]
     return arrow().concat_tables([rows.slice(start, end - start) for start, end in zip(starts, ends, strict=False)])
 
@@ -427,7 +427,7 @@ def write_schema(folder: Path, criterion: str) -> None:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Yield every finding in an audit's tables under one criterion, in no particular order."""
+    """Yield every finding under one criterion from an audit's tables, in no particular order."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -473,7 +473,7 @@ def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, i
 
 
 def _plain_line(row: JsonRecord) -> bytes:
-    """Return the line of a compliant call. The tables store such a call without its record."""
+    """Return the line for a compliant call. The tables store such a call without its record."""
     policies = [
         PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
         for id, severity, strict, determined in json.loads(row["policies_json"])
@@ -490,10 +490,10 @@ _DAY = "day="
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows of these ordinals, given as a sorted Arrow array. If no row is left, write
-    nothing.
+    """Copy a Parquet file without the rows that have these ordinals, given as a sorted Arrow array. If no row is left,
+    write nothing.
 
-    If nothing is dropped, the file is hard-linked.
+    If no row is dropped, the file is hard-linked.
     """
     parquet = arrow("parquet")
     metadata = parquet.read_metadata(source)

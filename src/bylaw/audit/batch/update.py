@@ -1,7 +1,7 @@
 """Nightly runs, which read only new or changed logs and add to an earlier output. Start at `update`.
 
 Conversations are identified by id, and a later conversation replaces an earlier one with the same id. The state is kept
-in the folder of the tables, so that a single rename replaces both.
+in the same folder as the tables, so that a single rename replaces both.
 """
 
 import hashlib
@@ -50,14 +50,14 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The size and mark of the file when it was read. None means that a part was set aside and the file must be read
+    """The size and mark of the file when it was read. None means that a part was set aside, so the file must be read
     again.
     """
     first: int
     end: int
     """One more than the last ordinal. The log's conversations have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
-    """Unreadable records: message, place and hint of each."""
+    """Unreadable records, with the message, place and hint for each."""
     over: list[str] = []
     """The logs whose conversations this log replaced."""
 
@@ -68,11 +68,11 @@ class Night(Struct):
     bylaw: str
     first: int
     end: int
-    """One more than the last ordinal of the run."""
+    """One more than the run's last ordinal."""
     conversations: int
     """The number of conversations that later runs have not replaced."""
     counts: dict[str, Any]
-    """The counts of these conversations."""
+    """The counts for the conversations that later runs have not replaced."""
 
 
 class State(Struct):
@@ -97,8 +97,8 @@ class State(Struct):
     def entangled(self, changed: set[str]) -> list[str]:
         """Return the logs to read again together with the changed ones, in order.
 
-        If a changed log had replaced conversations of another log, that log is read again. So is any other log that had
-        replaced conversations of it, because those must remain the later ones.
+        If a changed log had replaced conversations from another log, that log is read again. The same is true of any
+        log that had replaced conversations from it, because the replacing conversations must remain the later ones.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -112,8 +112,8 @@ class State(Struct):
         return sorted(found, key=lambda name: self.files[name].first)
 
     def forget(self, earliest: date, given: Container[str]) -> None:
-        """Drop runs before a day if none of their conversations remain. Also drop their logs, unless they are still
-        given.
+        """Drop the runs before a day if none of their conversations remain. Also drop their logs, unless these are
+        still among the given logs.
         """
         empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
         for name, log in list(self.files.items()):
@@ -178,7 +178,9 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace tables and state. If the process is killed, `recover` finds either the old or the new files complete."""
+    """Replace tables and state. If the process is killed, `recover` finds a complete set of either the old or the new
+    files.
+    """
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -271,8 +273,8 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
                     "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint
                 )
             )
-    # Do not read a log again if a missing log had replaced its conversations. They would replace the missing log's
-    # ones.
+    # Do not read a log again if a log that is now missing had replaced its conversations. They would replace those of
+    # the missing log.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -312,7 +314,7 @@ class _Addition:
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Return the ids and ordinals of this run's conversations that replace earlier ones, and of earlier
+        """Return the ids and ordinals of this run's conversations that replace earlier ones, and of the earlier
         conversations in logs that were read again.
         """
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
@@ -348,7 +350,7 @@ class _Addition:
         return pa.concat_tables(found)
 
     def note_over(self, replaced: Any) -> None:
-        """For each log, record the logs whose conversations it replaced. If it changes, those logs are read again."""
+        """For each log, record the logs whose conversations it replaced. If the log changes, these are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
@@ -462,8 +464,8 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return the counts of a run without some of its conversations. `left` is the file with the counts of
-    the others.
+    """Return a run's counts without those for some of its conversations. `left` is the file with the counts for the
+    remaining ones.
     """
     pc = arrow("compute")
     _sum(examiner, [counts])
@@ -482,7 +484,7 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the counts. It also replaces the examiner's own counts."""
+    """Return the sum of the counts, and replace the examiner's own counts with it."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)

@@ -30,19 +30,19 @@ LISTED = 20_000
 """The maximum number of findings on a page. The rest are counted, and the folder's files contain them."""
 
 SOUGHT = 11
-"""The index of the searched text in a row of the list."""
+"""The index of the searched text within a row of the list."""
 CANDIDATES = 60
-"""How many findings of each rank are candidates for the first drawing."""
+"""The number of findings of each rank that are candidates for the first drawing."""
 _OF_GUARDS = (None, "not_looked_up", "denied")
 """Reasons for a predicate's value that do not concern consent."""
 
 
 LinePlace = tuple[str, int]
-"""A file of the folder and the offset of a line in it."""
+"""A file in the folder, and the offset of a line in that file."""
 
 
 class Index(Struct):
-    """Where a folder's findings are, gravest first, and how many there are."""
+    """The locations of a folder's findings, gravest first, and the number of findings."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
@@ -251,7 +251,7 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The page opens on a finding of the first kind that occurs. A near-miss qualifies only if it can be drawn."""
+"""The page opens on a finding of the first of these kinds that occurs. A near-miss must be one that can be drawn."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
@@ -260,8 +260,8 @@ def opening_kind(finding: JsonRecord) -> str:
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Return the candidates for the first drawing, best first. Within a kind, findings with one missing and some seen
-    facts come first.
+    """Return the candidates for the first drawing, best first. Within a kind, findings with one missing fact and some
+    seen facts come first.
     """
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
@@ -283,7 +283,7 @@ def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
 
 
 def cut(data: Any, limit: int = 2000) -> Any:
-    """Return data in which every string, even a name, is shortened to `limit` characters."""
+    """Return the data with every string, even a name, shortened to `limit` characters."""
     if isinstance(data, str):
         return data if len(data) <= limit else data[: limit - 1] + "…"
     if isinstance(data, list):

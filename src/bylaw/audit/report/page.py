@@ -1,8 +1,8 @@
 """Writes the report, a single HTML file that works offline and treats everything it shows as text.
 
-Data from logs and packs is in data blocks that no browser runs: ASCII JSON without `<`, `>` or `&`, or compressed. The
-page's security policy allows one style and one script, both by hash. Conversations are limited in size and compressed,
-and the page contains as many as fit. Every list and text is limited in length too.
+Data from logs and packs is stored in data blocks that no browser runs: either ASCII JSON without `<`, `>` or `&`, or
+compressed data. The page's security policy allows one style and one script, each identified by its hash. Conversations
+are limited in size and compressed, and the page contains as many as fit. Every list and text is limited in length too.
 """
 
 import base64
@@ -71,7 +71,7 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every text of a conversation, with longer texts kept at `steps`. Return None if the result is still too
+    """Shorten every text in a conversation, allowing longer texts at `steps`. Return None if the result is still too
     long.
     """
     for brief in (TEXT, BRIEF):
@@ -122,11 +122,11 @@ UNDECIDED = 300
 ROWS = 400
 """The maximum number of rows in a chart or table."""
 SKIPPED = 200
-"""The maximum number of skipped records that are named. The rest are counted."""
+"""The maximum number of skipped records that are listed. The rest are counted."""
 
 
 def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the numbers of `summary.json` that the page shows."""
+    """Return the numbers from `summary.json` that the page shows."""
     shown: JsonRecord = cut(summary)
     period: JsonRecord = shown["period"] or {}
     return {
@@ -154,7 +154,7 @@ def policies(document: JsonRecord) -> list[JsonRecord]:
 
 
 def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the rates of an agent. Rates by severity are a list, gravest first."""
+    """Return an agent's rates. Rates by severity are a list, gravest first."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
     by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
@@ -214,7 +214,7 @@ def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
 CONVERSATIONS = 12_000_000
 """The maximum total size of the compressed conversations. The page says how many do not fit."""
 QUOTED = 300
-"""The maximum length of the messages and arguments, per finding, that the search covers."""
+"""The maximum length, per finding, of the messages and arguments that the search covers."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
 """Scripts that draw JSON, both in this page and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
@@ -223,7 +223,7 @@ SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
     """Write `report.html` for the audit in `out`, and return its path.
 
-    The report opens on the finding with the id `opening`. Without one, it opens on the most telling finding.
+    The report opens on the finding with the id `opening`. If no id is given, it opens on the most telling finding.
     """
     target = target or out / "report.html"
     folder = Store(out)
@@ -281,7 +281,8 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return the compressed conversations of the first findings, as many as fit, and each one's block.
+    """Return the compressed conversations of the first findings, as many as fit, and the block that holds each
+    conversation.
 
     Also return the text of each call and message that a finding refers to.
     """
@@ -389,7 +390,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Return the findings that are waived, or that an earlier audit had too if there is a comparison."""
+    """Return the findings that are waived or, if there is a comparison, that the earlier audit also had."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
@@ -402,7 +403,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Join the page's scripts and the texts of `more` without global names."""
+    """Join the page's scripts and the texts in `more` without creating global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'

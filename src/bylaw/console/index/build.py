@@ -37,7 +37,7 @@ _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?"
 
 
 class Reason(Struct, frozen=True):
-    """A policy, its verdict and the reason for it."""
+    """A policy, its verdict, and the reason for the verdict."""
 
     policy: str
     verdict: str
@@ -252,7 +252,7 @@ class _Builder:
             rules = opened if verdict == "inconclusive" else []
             self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
-            # An undecided call is one finding, even if several rules are undecided.
+            # An undecided call counts as one finding, even if several rules are undecided.
             reason = reason_of_open(self._severity(opened[0]["policy"]), opened[0])
             self._add(CALLS, place, call, own, reason, [], opened, exchange_of(opened[0]))
 

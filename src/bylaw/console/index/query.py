@@ -89,7 +89,7 @@ class ReasonRow(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """A finding in a list, and where its line is in the audit's files."""
+    """A finding in a list, and the place of its line in the audit's files."""
 
     number: int
     id: str
@@ -107,11 +107,11 @@ class FindingRow(Struct, frozen=True):
     severity: str
     state: State
     exchange: str
-    """The steps of the question and the answer, for an undecided consent. It is empty for everything else."""
+    """The steps of the question and the answer for an undecided consent, or empty for any other finding."""
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """A key shared by the undecided consents that one customer answer covers."""
+        """A key shared by all undecided consents that are covered by one customer answer."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
@@ -193,9 +193,9 @@ class Index:
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """Return the next wanted finding: with the same reason, then with the next reason, then from the top.
+        """Return the next wanted finding, first with the same reason, then with the next reason, and then from the top.
 
-        Calls that one customer answer covers count as a single finding.
+        Calls that are covered by one customer answer count as a single finding.
         """
         keys = [each.key for each in self.reasons(wanted)]
         place = keys.index(row.reason) + 1 if row.reason in keys else 0
@@ -256,7 +256,7 @@ class Index:
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
     def sharing(self, row: FindingRow) -> list[FindingRow]:
-        """Return the undecided consents that the same customer answer covers, including this one."""
+        """Return the undecided consents covered by the same customer answer, including this one."""
         found = (
             (each for each in self.of_conversation(row.conversation) if each.state == "open") if row.exchange else ()
         )
@@ -294,7 +294,7 @@ class Index:
         return [ConversationRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def calls(self, conversation: int) -> list[tuple[int, str, str]]:
-        """Return step, tool and verdict of each judged call in a conversation."""
+        """Return the step, tool and verdict of each judged call in a conversation."""
         query = "SELECT step, tool, verdict FROM calls WHERE conversation = ? ORDER BY step LIMIT 10000"
         return self.rows(query, (conversation,))
 
@@ -323,7 +323,9 @@ class Index:
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """Return how many findings a policy has, how many are waived, and which other policies the rest have."""
+        """Return how many findings a policy has, how many of them are waived, and which other policies the remaining
+        findings have.
+        """
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
             WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
         query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
@@ -334,7 +336,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """Return the values of a filter among findings in the wanted state, most frequent first."""
+        """Return the values that a filter has among the findings in the wanted state, most frequent first."""
         of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
         where, values = _where(Wanted(state=wanted.state))
         query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
@@ -349,7 +351,9 @@ def clean(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a full-text query, which is empty without words. The last word matches as a prefix unless it is short."""
+    """Return a full-text query, which is empty if there are no words. The last word matches as a prefix unless it is
+    short.
+    """
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
         return ""
@@ -361,12 +365,12 @@ def _counts_of(table: str) -> str:
 
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """Return a filter as an SQL condition on a row of counts with its cell and reason."""
+    """Return a filter as an SQL condition on rows of counts that are joined to their cell and reason."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # If the filter has a policy, its verdict means the verdict of that policy.
+        # If the filter has a policy, its verdict refers to that policy.
         charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
         parts.append(f"c.number IN ({charged})")
         values += [clean(wanted.policy), clean(wanted.verdict)]

@@ -31,7 +31,7 @@ class DojoMessage(ChatMessage, gc=False):
 
 
 class DojoRun(Struct, gc=False):
-    """A task under one attack, or under none."""
+    """A task run under one attack, or under none."""
 
     messages: list[DojoMessage]
     suite_name: str

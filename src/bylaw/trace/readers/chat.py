@@ -76,7 +76,7 @@ class ChatMessage(Struct, gc=False):
     output: Any = None
     input: Any = None
     action: Any = None
-    """The action of a built-in tool in the Responses API. Patches use `operation` instead."""
+    """The action of a built-in tool in the Responses API. Patches have `operation` instead."""
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
@@ -84,7 +84,7 @@ class ChatMessage(Struct, gc=False):
     captured: bool = True
     """False for a result or message whose content was not recorded."""
     refused: Any = None
-    """Whether the tool did nothing, for a failed result. This field and the next three come from `bylaw log export`."""
+    """For a failed result, whether the tool did nothing. This field and the next three come from `bylaw log export`."""
     turn: int | None = None
     """The turn, if the order of messages does not imply it."""
     confirmation: Any = None
@@ -134,7 +134,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 _call(transcript, call, by, agent)
             if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
-            # This is an item of the Responses API. The calls that follow belong to the same turn.
+            # This is an item from the Responses API. The calls that follow belong to the same turn.
             batch = by == "agent" and message.type == "message"
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
@@ -207,7 +207,8 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # If the message names no call, its parts may be results. If it does, each part may be text from the tool.
+    # If the message names no call, its parts may be results. If the message names one, each part may be text from the
+    # tool.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -282,7 +283,9 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. Streams give arguments in only one of the two forms."""
+    """Whether one of `calls` is the same call in another form. Streams include the arguments in only one of the two
+    forms.
+    """
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -306,14 +309,14 @@ def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """Return arguments as an object. The object is empty if they are something else."""
+    """Return arguments as an object. If they are something else, the object is empty."""
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
 _ITEM_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call", "tool_call", "tool_use"))
 _ITEM_ANSWERS = frozenset(("function_call_output", "custom_tool_call_output", "tool_call_output", "tool_result"))
 _ITEM_ACTIONS = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
-"""Calls of a model's built-in tools that the host runs."""
+"""Calls to a model's built-in tools, if the host runs these tools."""
 SILENT_ITEMS = frozenset(
     (
         *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
@@ -327,11 +330,11 @@ ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each
 
 
 _FAILED_ITEM = "An error occurred while running the tool. Please try again."
-"""What the Agents SDK returns for a tool that raised. Items have no error flag."""
+"""The text that the Agents SDK returns if a tool raised an exception. Its items have no error flag."""
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
-    """Add an item of the Responses API. Consecutive calls belong to the same turn."""
+    """Add an item from the Responses API. Consecutive calls belong to the same turn."""
     kind, agent = item.type or "", item.agent or ""
     if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
         if not batch:
@@ -367,8 +370,8 @@ _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
 
 
 def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Remove copies of messages with calls, and of their results. A log with at-least-once delivery contains some
-    twice.
+    """Remove copies of messages that have calls, and of those calls' results. A log with at-least-once delivery
+    contains some messages twice.
 
     A copy is an equal message with only results in between. Messages are not copies if their results differ, or if they
     have no time and hosts may reuse their ids in every turn.

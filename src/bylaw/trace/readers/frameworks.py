@@ -136,7 +136,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate chat messages in blocks. Calls are blocks or come next to them."""
+    """Translate chat messages in blocks. Calls are either blocks or next to the blocks."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))

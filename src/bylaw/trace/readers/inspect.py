@@ -97,7 +97,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
     try:
         evaluation = decode(_LOG, _member(source, archive, header)).eval if header else InspectEvaluation()
     except Malformed:
-        # The samples can be read without it.
+        # The samples can be read without the header.
         evaluation = InspectEvaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
@@ -126,7 +126,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     except ImportError:
         hint = "install `zstandard`, or convert it with `inspect log convert --to json`"
         raise FormatError("this Inspect log is packed with zstandard", place=str(source.path), hint=hint) from None
-    # `ZipFile.open` refuses this method, so find the data after the member's header.
+    # `ZipFile.open` refuses this compression method, so find the data after the member's header.
     stream = cast(Any, archive).fp
     stream.seek(info.header_offset)
     head = stream.read(30)

@@ -1,7 +1,7 @@
 """Reads OpenAI chat, one conversation per line or in a document that lists them.
 
-Chat messages of other SDKs are translated. They are refused if they cannot be read completely. Messages of Bedrock and
-Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under `toolInvocations` or `parts`,
+Chat messages from other SDKs are translated. They are refused if they cannot be read completely. Messages from Bedrock
+and Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under `toolInvocations` or `parts`,
 several SDKs use camelCase, and LangChain keeps the provider's calls under `additional_kwargs`.
 """
 
@@ -148,7 +148,7 @@ def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    # Decode as plain chat again to get the error message.
+    # Decode the record again as plain chat to get the error message.
     if listed:
         decode(_messages, raw)
         return ChatConversation(_as_chat(decode(_anything, raw)))
@@ -177,7 +177,7 @@ def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
 
 
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
-    """Return the chat messages in a message of any dialect. `role` is used if the message has none.
+    """Return the chat messages in a message of any dialect. `role` is used if the message has no role.
 
     Raises Malformed for an unknown field that may hold a call or a result.
     """
@@ -262,7 +262,7 @@ def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
 
 
 def _named(message: Fields, place: str) -> Fields:
-    """Rename fields to their known names. If two names mean one field, their values must be equal."""
+    """Rename fields to their known names. If two names stand for the same field, their values must be equal."""
     fields: Fields = {}
     for name, value in message.items():
         ours = _ALIASES.get(name, name)
@@ -288,8 +288,8 @@ def _call(call: Any) -> Any:
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
     """Whether a user's message has words in an unknown field.
 
-    For other messages, raises Malformed if an unknown field may hold a call or a result. If such a message otherwise
-    `is_silent`, words in an unknown field raise it too.
+    For other messages, raises Malformed if an unknown field may hold a call or a result. If such a message is otherwise
+    silent (`is_silent`), words in an unknown field also raise Malformed.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
@@ -389,7 +389,7 @@ def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
 
 
 MOST = 4096
-"""How many records are held back because a later record may continue them. This limits how many conversations may
+"""The number of records held back because a later record may continue them. This limits how many conversations may
 overlap.
 """
 MOST_BYTES = 32 << 20
@@ -543,7 +543,7 @@ READING = 20
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
     """Add messages in OpenAI's, Anthropic's or LangChain's format, as dicts or SDK objects, to a transcript.
 
-    Raises UsageError, and adds none of them, if one cannot be read.
+    If any of them cannot be read, raises UsageError and adds none.
     """
     try:
         chat = [each for place, message in enumerate(messages) for each in _read(message, place)]

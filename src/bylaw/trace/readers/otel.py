@@ -302,7 +302,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # ADK's spans have attributes of its own, or a class as the type of a tool.
+    # ADK's spans have attributes specific to ADK, or name a class as a tool's type.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
@@ -322,7 +322,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 
 def _unwrapped(content: Any) -> Any:
-    """Remove the wrapper `{"result": ...}` that ADK puts around values that are not objects."""
+    """Remove the wrapper `{"result": ...}` that ADK puts around any value that is not an object."""
     value = read_json(content) if isinstance(content, str) and content.startswith('{"result"') else content
     inner, failed = unwrapped(value)
     return content if failed or inner is value else inner

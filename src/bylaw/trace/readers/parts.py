@@ -1,8 +1,8 @@
 """Reads the parts of a message: calls, results, words, and silent parts.
 
 Every SDK names parts differently. In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single
-key. In the Vercel AI SDK, the type contains the tool's name, and a part may hold a call with its result. An unknown
-part is an error and never skipped, because it could be a call.
+key. In the Vercel AI SDK, the type contains the tool's name, and a part may hold a call together with its result. An
+unknown part is an error and is never skipped, because it could be a call.
 """
 
 from collections.abc import Iterable
@@ -82,7 +82,7 @@ class PartAnswer(Struct):
 
 
 def call_in(part: Any) -> tuple[str, Any, str] | None:
-    """Return the tool, arguments and id if a part is a call, otherwise None."""
+    """If a part is a call, return its tool, arguments and id, otherwise None."""
     block = _fields(part)
     kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
@@ -224,8 +224,8 @@ def words_in(part: Any) -> str | None:
 def heard(content: Any) -> tuple[str, bool]:
     """Return the user's words, and whether they are the whole message.
 
-    Only plain text counts as the user's words. The contents of a file, page or e-mail do not, and neither does text
-    with another person's `name`.
+    Only plain text is treated as the user's words. The contents of files, pages and e-mails are not, and neither is
+    text with another person's `name`.
     """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]

@@ -93,7 +93,7 @@ def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage
 
 def _told(answer: PartAnswer) -> ChatMessage:
     """Return a result contained in a message part as a separate message."""
-    # ADK's spans write this in place of an object that they cannot encode.
+    # ADK puts this in its spans in place of an object that it cannot encode.
     told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
     told.captured = answer.content != "<not serializable>"
     return told
@@ -194,7 +194,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
         case {"output": output, **rest} if not rest:
             return tool_outcome(output)
         case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
-            # If a value is not data, LlamaIndex prints it in the blocks.
+            # LlamaIndex prints a value in the blocks if it is not data.
             shown: Any = raw
             if not isinstance(shown, dict | list | str):
                 shown = plain_text(rest.get("blocks") or rest.get("content"))

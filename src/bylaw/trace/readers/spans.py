@@ -207,16 +207,16 @@ class Dialogue(Struct):
     """Ids of calls that their tool runs have answered. Later histories repeat these results."""
     generations: int = 0
     bare: int = 0
-    """How many model calls have no captured messages."""
+    """The number of model calls without captured messages."""
     hidden_calls: int = 0
-    """How many of those model calls made tool calls, according to the source."""
+    """The number of those model calls that made tool calls, according to the source."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
     """The agent that spoke first, if its spans name it."""
 
     def add(self, generation: Generation) -> None:
-        """Add the messages of a model call that are new, from its history and its output."""
+        """Add the new messages from a model call's history and its output."""
         self.generations += 1
         self.model = self.model or generation.model
         self.agent = self.agent or generation.agent
@@ -248,7 +248,7 @@ class Dialogue(Struct):
         thread.seen = seen
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """Return the thread that a history continues, and how much of the history is already in it."""
+        """Return the thread that a history continues, and how much of the history the thread already contains."""
         same = [thread for thread in self.threads if thread.agent == agent]
         # An agent that receives the whole conversation continues it.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
@@ -281,7 +281,7 @@ class Dialogue(Struct):
     def _is_known(self, call: ToolCall, thread: Thread) -> bool:
         if id := text_id(call.id):
             return (id, call_mark(call)) in thread.calls
-        # Without an id, it repeats a call that has no result yet.
+        # A call without an id is known if it repeats a call that has no result yet.
         name, arguments = name_and_arguments(call)
         return any(
             isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
@@ -313,7 +313,7 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call. Match by id, then by arguments, then take the tool's first call."""
+        """Return the step of a tool run's call, matched by id, or else by arguments, or else the tool's first call."""
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)

@@ -36,7 +36,7 @@ _TRACE = ("traceId", "trace_id")
 _PARENT = ("parentObservationId", "parent_observation_id", "parent_run_id")
 _SESSION = ("sessionId", "session_id")
 _THREAD = ("thread_id", "session_id", "conversation_id")
-"""Names of the conversation in the metadata of a LangSmith run. The run's own `session_id` is its project."""
+"""Names for the conversation in the metadata of a LangSmith run. The run's own `session_id` is its project."""
 
 
 class _Export(Struct):
