@@ -1,7 +1,7 @@
-"""Classifies the user's answer as a plain yes, a plain no, or neither. If it is neither, a model or a reviewer reads
-it.
+"""Classifies the user's answer as a plain yes, a plain no, or neither. An answer that is neither is read by a model or
+a reviewer.
 
-`answers.toml` has closed lists of phrases, one section per language. After a yes, the user may repeat words of the
+`answers.toml` has closed lists of phrases, one section per language. After a yes, the user may repeat words from the
 question in the same order. Any other word makes the answer neither a yes nor a no.
 """
 
@@ -18,8 +18,8 @@ from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
 Unclear = Literal["conditional", "other_language", "unclear"]
-"""Why an answer is neither yes nor no: it states a condition, is in an unsupported language, or is unclear in another
-way.
+"""Why an answer is neither yes nor no: it states a condition, is in an unsupported language, or is unclear for another
+reason.
 """
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
@@ -28,7 +28,7 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Matches friendly emoji, but not laughing or winking ones, because a yes in jest does not count."""
+"""Matches friendly emoji, but not laughing or winking ones, because a yes given in jest does not count."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )
@@ -47,40 +47,40 @@ _TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Matches a letter of a script that `answers.toml` does not support."""
+"""Matches a letter from a script that `answers.toml` does not support."""
 _AGREES = "\U0001f44d"
 """The thumbs-up and tick emoji, which mean yes in every language."""
 LONGEST = 200
-"""The maximum length of an answer. A longer answer says more than yes or no."""
+"""The maximum length of an answer. A longer text says more than yes or no."""
 _SHARE = 0.15
-"""The minimum share of a text's words that must be common words of a language to identify it."""
+"""To identify a text's language, at least this share of the words must be common words in that language."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
     "zh": re.compile("[\u4e00-\u9fff]"),
 }
-"""Japanese comes first, because Chinese has no kana."""
+"""Japanese comes first because Chinese has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 _OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Matches characters outside the scripts that are written without spaces."""
+"""Matches characters outside the scripts that are written without spaces between words."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """The text shown to the user, without the wording that all calls share."""
+    """The text shown to the user, without the wording that is the same for all calls."""
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
     """The items of each list among the values."""
     languages: frozenset[str] = ENGLISH
-    """The languages of the pack's wording. An answer may repeat the question only in these languages."""
+    """The languages of the pack's wording. Only in these languages may an answer repeat the question."""
     title: str = ""
-    """The pack's own words in the text. Empty means that the whole text counts as the pack's own."""
+    """The pack's own words in the text. If empty, all words in the text are treated as the pack's own."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phrases of one language. See `answers.toml`."""
+    """The phrases in one language. See `answers.toml`."""
 
     yes: frozenset[str]
     ok: frozenset[str]
@@ -169,7 +169,7 @@ def said(
     """Classify an answer of at most `LONGEST` characters.
 
     `shown` contains the texts that asked for the call; the answer may repeat any of them. `yes` and `no` are the pack's
-    own answers. `known` contains the languages of the pack and the user.
+    own answers. `known` contains the languages that the pack and the user use.
     """
     if len(text) > LONGEST:
         return "other"
@@ -205,7 +205,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # Words that the answer repeats must be in the order of the question.
+            # Words repeated in the answer must be in the same order as in the question.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -240,7 +240,7 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
     """Whether words repeat the question in order, including its verb. Small words may be missing.
 
     A user who repeats one of several items may mean only that item. The answer must therefore repeat every list item
-    and everything joined by commas or "and".
+    and every part joined by commas or "and".
     """
     own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
     if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
@@ -269,15 +269,15 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether text contains a contrast word such as "but". A yes may then cover only half of the question."""
+    """Whether text contains a contrast word such as "but", in which case a yes may cover only half of the question."""
     words = bare(text)
     spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
     return any(each.tokens(words, each.phrases.contrast) for each in spoken)
 
 
 def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an answer repeats the first of the pack's own words. In languages that may put the verb at the end, it
-    must also repeat the last.
+    """Whether an answer repeats the first of the pack's own words. In languages where the verb may come last, it must
+    also repeat the last one.
     """
     title = (shown.title or shown.text).lower()
     own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
@@ -290,15 +290,15 @@ def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
 
 
 def _turns(word: str) -> bool:
-    """Whether a word, in any language, denies something, adds a condition or names an alternative."""
+    """Whether a word in any language denies something, adds a condition or names an alternative."""
     spaced, unspaced = _turning()
     return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
 
 
 @cache
 def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words, in any language, that end the repetition of the question: separate words, and words that may be
-    joined to others.
+    """Return the words in any language that end the repetition of the question. Words that stand alone and words that
+    may be joined to others are returned separately.
     """
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for each in languages().values():
@@ -322,7 +322,7 @@ def _spellings(word: str) -> frozenset[str]:
 
 
 def _folded(word: str) -> str:
-    """Normalise a word: 40 equals 40.00, and $40 equals 40$. Ambiguous numbers are unchanged."""
+    """Normalise a word, so that 40 equals 40.00 and $40 equals 40$. Ambiguous numbers are unchanged."""
     number = _NUMBER.fullmatch(word)
     if number is None or _TWO_WAYS.fullmatch(number[3]):
         return word
@@ -371,7 +371,7 @@ def _first_words() -> Mapping[str, frozenset[str]]:
 
 
 def begins_with_yes(text: str) -> bool:
-    """Whether text begins with a yes in any language, possibly after a courtesy."""
+    """Whether text begins with a yes in any language, possibly after a polite phrase."""
     words = bare(text.lstrip()[:LONGEST])
     return any(_first_kind(languages()[name], words) in ("yes", "ok", "alone") for name in _begun_in(words))
 
@@ -388,7 +388,7 @@ def _first_kind(language: Language, words: str) -> Kind | None:
 
 @lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
-    """Whether a message is only thanks or a greeting."""
+    """Whether a message is nothing but thanks or a greeting."""
     if len(text) > LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
@@ -402,7 +402,7 @@ def _is_courteous(language: Language, words: str) -> bool:
         if found is None or found[0] not in ("thanks", "polite"):
             return False
         if found[0] == "polite" and " " in found[1].strip():
-            # "Thanks" may be followed by "please", but not by "to me".
+            # "Thanks" may be followed by "please" but not by "to me".
             return False
         is_kind = is_kind or found[0] == "thanks"
         at += len(found[1])
@@ -411,7 +411,7 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Return the possible languages of a text. They are recognised by the script, or by at least `least` different
+    """Return the possible languages of a text. A language is recognised by its script, or by at least `least` different
     common words.
     """
     for name, script in _SCRIPTS.items():
@@ -437,12 +437,14 @@ def _common_words() -> Mapping[str, list[str]]:
 
 
 def is_english(text: str, least: int = 1) -> bool:
-    """Whether text may be English. True if it contains no words."""
+    """Whether text may be English. True if the text contains no words."""
     return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 
 def bare(text: str) -> str:
-    """Normalise an answer: lower case, without friendly emoji, punctuation between words and extra white space."""
+    """Normalise an answer: convert it to lower case and remove friendly emoji, punctuation between words and extra
+    white space.
+    """
     lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(f" {_AGREES} ", text))).lower()
     lower = unicodedata.normalize("NFC", lower.replace("i\u0307", "i"))
     return " ".join(_MARKS.sub(" ", lower.replace("*", " ")).split())

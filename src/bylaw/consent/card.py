@@ -1,7 +1,8 @@
-"""Shows a call to the user as a card or as a sentence of the pack, so that a plain yes is a sufficient answer.
+"""Shows a call to the user as a card or as a sentence from the pack, so that a plain yes is a sufficient answer.
 
-The words come from the pack. Values come from agents, tools and users and may try to mislead. A card shows each value
-on a separate line. A value that is more than one plain word is quoted, so that it cannot look like the pack's words.
+The words come from the pack. Values come from agents, tools and users, who may try to mislead. A card shows each value
+on a separate line. A value that is more than one plain word is quoted, so that it cannot be mistaken for the pack's
+words.
 """
 
 import json
@@ -32,17 +33,17 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows in addition to the call's arguments, or the facts that it needs and that are
-    missing.
+    """The facts that a card shows in addition to the call's arguments. If required facts are missing, the missing facts
+    instead.
     """
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
     """How to format each value."""
     lacking: tuple[Fact, ...] = ()
-    """Facts to look up first. These include stale ones."""
+    """Facts to look up first, including stale ones."""
     faults: tuple[str, ...] = ()
-    """Why values cannot be computed although their facts are known."""
+    """Why values cannot be computed even though their facts are known."""
 
     @property
     def is_known(self) -> bool:
@@ -57,9 +58,9 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluate the facts on a call's card from what the agent had seen before its turn.
+    """Evaluate the facts on a call's card, using what the agent had seen before its turn.
 
-    A result of the same turn may contradict these facts. The facts then count as missing.
+    A result in the same turn may contradict these facts, in which case they are treated as missing.
     """
     declared = ledger.schema.card_facts.get(call.call.tool, ())
     if call.tool is None or call.call.fault or not (declared or call.untold):
@@ -67,7 +68,7 @@ def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
     arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
     computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
     if any(type(event) is Result for event in ledger.events[call.start : call.step]):
-        # A result of the turn may have updated earlier facts.
+        # A result in the same turn may have updated earlier facts.
         seen = SeenFacts(ledger, replace(call, start=call.step), {})
         known = [fact for fact in declared if _is_known(computed[fact.name])]
         computed |= {fact.name: fact.compute(arguments, seen) for fact in known}
@@ -98,22 +99,22 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments that are recorded but not acted on. The user's consent does not depend on their content."""
+"""Arguments that are recorded but have no other effect. The user's consent does not depend on their content."""
 
 
 class Terms(Struct, frozen=True):
-    """Arguments that need not be shown, arguments that matter although they look like remarks, and how long agreement
-    to a sentence lasts.
+    """Arguments that need not be shown, arguments that matter even though they look like remarks, and how long
+    agreement to a sentence lasts.
     """
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """The lifetime in seconds. It equals the lifetime of a reviewer's approval."""
+    """The lifetime in seconds. It is the same as the lifetime of a reviewer's approval."""
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
-    """Return the arguments that a user agrees to, including nested values."""
+    """Return the arguments that a user agrees to, with nested values included."""
     return {
         name: value
         for name, value in given.items()
@@ -123,7 +124,9 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether an argument is a remark, judging by its name: `cancel_reason` is one, `email_summary_to` is not."""
+    """Whether an argument is a remark, judging by its name. For example, `cancel_reason` is one and `email_summary_to`
+    is not.
+    """
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
@@ -142,8 +145,7 @@ ASKS = tuple(
 SLOT = re.compile(r"\{(\w+)\}")
 """Matches a placeholder for a value in a `put_as` sentence."""
 _LONGEST = 4000
-"""The maximum length of a card in characters. Users do not read longer texts, so their agreement would be
-meaningless.
+"""The maximum length of a card, in characters. Users do not read longer texts, so agreeing to one would mean nothing.
 """
 _LARGE = 10**12
 _NOTHING: Mapping[str, Any] = {}
@@ -165,10 +167,10 @@ _EMPHASIS = re.compile(
 _NESTED = 2
 """The maximum nesting of emphasis marks."""
 _BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
-"""Matches a bullet before words, in a card on one line."""
+"""Matches a bullet before words in a card that has been put on one line."""
 _BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
-"""The combining class of characters that strike out the previous character."""
+"""The combining class of characters that strike out the preceding character."""
 
 
 class CardWords(Struct, frozen=True):
@@ -177,18 +179,18 @@ class CardWords(Struct, frozen=True):
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Additional answers that mean yes. The first one is also how a card writes `true`."""
+    """Additional answers that mean yes. The first of them is also how a card writes `true`."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
-    """Questions that a yes may answer. `{call}` stands for the tool's `put_as`."""
+    """Questions that a yes can answer. `{call}` stands for the tool's `put_as`."""
     decimal: str = "."
 
 
 def card_form(text: str) -> str:
-    """Normalise text for comparing cards: remove extra white space and Markdown.
+    """Normalise text so that cards can be compared: remove extra white space and Markdown.
 
-    Quoted values stay unchanged, so that the cards of two different calls never become equal.
+    Quoted values stay unchanged, so that the cards of two different calls can never become equal.
     """
     if text.isalnum():
         return text
@@ -197,7 +199,7 @@ def card_form(text: str) -> str:
         bare = line.strip()
         if _FENCE.fullmatch(bare):
             continue
-        # Text before a value belongs to that value, even on another line.
+        # Text before a value belongs to that value, even if it is on another line.
         lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
         words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
@@ -217,7 +219,7 @@ def _words_of_line(line: str) -> list[str]:
 def digest(
     tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS, spared: frozenset[str] = frozenset()
 ) -> str:
-    """Return a card's digest. It is the same for the same tool, arguments and shown facts in any order."""
+    """Return a card's digest. It depends only on the tool, the arguments and the shown facts, not on their order."""
     given = {name: value for name, value in arguments.items() if name not in spared}
     parts = [tool, msgspec.to_builtins(given), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
@@ -232,7 +234,9 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """Return the text of a card. Empty if the text would be too long, contain two equal labels or lack a fact."""
+    """Return the text of a card. Empty if the text would be too long, would have two identical labels or would lack a
+    fact.
+    """
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -256,8 +260,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences in a message that ask for this call and contain all values that matter, each with the
-    pack's words in it.
+    """Yield the pack's sentences in a message that ask for this call and contain all values that matter. Each comes
+    with the words in it that are the pack's own.
     """
     if tool is None:
         return
@@ -300,8 +304,8 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """Return the arguments that a question names, the text before the first argument, and the text after each
-    argument.
+    """Return the arguments that a question mentions, the text before the first of them, and the text after each of
+    them.
     """
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
@@ -321,7 +325,7 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether a sentence can be read in only one way: each value must end where the next words begin and must not
+    """Whether a sentence can be read in only one way. Each value must end where the next words begin, and must not
     contain those words.
     """
     bare = [_QUOTE.sub('"', each) for each in values]
@@ -331,7 +335,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as it is written in a sentence. Empty if it has no readable form."""
+    """Return a value as written in a sentence. Empty if it has no readable form."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -344,8 +348,8 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the items of each list inside a value as strings: plain values, records with positions, or a record's
-    entries.
+    """Yield the items of each list inside a value as strings. The items are plain values, records with positions, or a
+    record's entries.
     """
     if isinstance(value, Mapping):
         for each in cast("Mapping[str, Any]", value).values():
@@ -377,7 +381,7 @@ def label_of(key: str, schema: Any) -> str:
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield an argument's lines on a card with labels. Null is shown only if it is a meaningful value of the
+    """Yield an argument's lines on a card, with labels. Null is shown only if it is a meaningful value for the
     argument.
     """
     declared = _record(schema)
@@ -407,7 +411,7 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
     """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`.
 
-    Each value is either a single word or quoted. Nested objects are in parentheses and nested lists in brackets.
+    Each value is either a single word or quoted. Nested objects are put in parentheses, and nested lists in brackets.
     """
     declared = _record(schema)
     if isinstance(value, dict):
@@ -441,7 +445,7 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """Return a value as a card shows it. Text that looks like a number, yes or no is quoted unless the argument is
+    """Return a value as a card shows it. Text that looks like a number, yes or no is quoted, unless the argument is
     declared as text.
     """
     declared, told = _record(schema), _shown(value, schema, words)
@@ -455,7 +459,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null is a meaningful value, rather than an omitted argument."""
+    """Whether null is a meaningful value here, as opposed to an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -475,7 +479,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity, with the card's spelling first. Empty for any other value."""
+    """Return the spellings of an amount or a quantity, starting with the one used on cards. Empty for any other value."""
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -488,18 +492,18 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
         return amount_spellings(number, str(currency), words.decimal)
     if unit:
         return quantity_spellings(number, str(unit), words.decimal)
-    # Guards compute money as exact decimals.
+    # Guards compute amounts of money as exact decimals.
     return [figures(number, words.decimal, places=2, grouped=False)] if isinstance(value, Decimal) else []
 
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """Return the name of a tool or argument in words. It is quoted if it does not consist of words."""
+    """Return the name of a tool or argument in words. If the name does not consist of words, it is quoted."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    """Quote text on one line. Escapes replace invisible characters and characters that strike out others."""
+    """Quote text on one line. Escapes replace invisible characters and characters that strike out other characters."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
     return "".join(each if _is_visible(each) else _escaped(each) for each in quoted)
 

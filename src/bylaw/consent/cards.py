@@ -1,8 +1,9 @@
 """Finds the user's answers to cards and sentences without interpreting free text.
 
-In the conversation, a card is answered if the agent's message ends with the card's exact text and the user's next
-message is a yes or a no. Alternatively, a host may display the card and report the user's answer. A sentence of the
-pack can be answered only in the conversation. An answer covers one call, until the user writes another message.
+In the conversation, a card is answered if the agent's message ends with the exact text of the card and the user's next
+message is a yes or a no. Alternatively, a host may display the card and report the user's answer. A sentence from the
+pack can be answered only in the conversation. An answer covers one call, and only until the user writes another
+message.
 """
 
 import re
@@ -47,28 +48,28 @@ _COURTESIES = re.compile(
 )
 """Phrases before a card that cannot change its meaning."""
 _AFTER = re.compile(rf"{_THANKS}|\(?yes ?/ ?no\)?|\(?yes or no\)?")
-"""Phrases that are allowed after a card."""
+"""Phrases that may follow a card."""
 _EITHER = re.compile(f"{_COURTESIES.pattern}|{_AFTER.pattern}")
 _PHRASES = re.compile(r"[.,!:;\n\u2014]+|\s[-\u2013]\s")
 _SMILES = "\U0001f60a\U0001f642\U0001f600\U0001f44b\U0001f64f\ufe0f"
 _PLAINLY = str.maketrans(dict.fromkeys(f"{_SMILES}*_#", " ") | {"\u2019": "'"})
 _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
-"""Characters that are allowed around a card."""
+"""Characters that may surround a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
-"""The number of final characters by which a possible card is recognised."""
+"""The number of characters at the end of a text by which a possible card is recognised."""
 _SAMPLE = 2000
-"""The number of characters of a message from which its language is recognised."""
+"""The number of characters in a message that are used to recognise its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""After this many blank lines or blank characters, a reader may overlook the words that follow."""
+"""After this many blank lines or blank characters, a reader may overlook any words that follow."""
 _BESIDE = 1000
 """The maximum number of characters around a card. Users do not read more than this."""
 SKEW = 60.0
-"""How many seconds an answer's time may be later than the call, because clocks differ."""
+"""By how many seconds an answer's time may be later than the call's, because clocks differ."""
 _LAST = 50
-"""The maximum number of exchanges to search for an answer, and of messages in one answer."""
+"""The maximum number of exchanges to search for an answer, and the maximum number of messages in one answer."""
 
 
 class CardAnswer(Struct, frozen=True):
@@ -81,8 +82,8 @@ class CardAnswer(Struct, frozen=True):
 
     @property
     def order(self) -> int:
-        """The step by which answers are ordered. A yes counts from its first message, a no from its last one, so that
-        a no in between wins.
+        """The step by which answers are ordered. A yes is ordered by its first message and a no by its last, so that a
+        no in between wins.
         """
         return self.since if self.yes else self.step
 
@@ -92,7 +93,7 @@ class CardStanding(Struct, frozen=True):
     answer: bool | None = None
     """The answer that the host last reported."""
     used_by: int | None = None
-    """The step of a call that was allowed after the card was shown."""
+    """The step of a call that was allowed after the card had been shown."""
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
@@ -116,8 +117,8 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
     """Return why a yes reported at a step does not count. Empty if it counts.
 
-    After the card, the user may have written a yes or a courtesy. After any other message, the report must state that
-    the user had seen that message (`after`), and the answer must not be older than the message.
+    After the card, the user may have written a yes or a polite phrase. After any other message, the report must state
+    that the user had seen that message (`after`), and the answer must not be older than the message.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -139,12 +140,12 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
 
 
 def is_message(event: Event) -> bool:
-    """Whether an event is a message, and not a reported answer or a handover."""
+    """Whether an event is a message, rather than a reported answer or a handover."""
     return isinstance(event, Message) and event.confirmation is None and event.handover is None
 
 
 def has_other_message(events: Sequence[Event], since: int, before: int, words: CardWords) -> bool:
-    """Whether the user wrote anything except a yes or a courtesy between two steps."""
+    """Whether the user wrote anything other than a yes or a polite phrase between two steps."""
     return any(_is_other(events[at], words) for at in range(since + 1, before))
 
 
@@ -169,17 +170,19 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The pack's sentences that ask for the call, each with the pack's words. Empty if only a card counts."""
+    """The pack's sentences that ask for the call, each with the words in it that are the pack's own. Empty if only a
+    card counts.
+    """
     title: str = ""
     """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among the values. If an answer repeats one item, the user may mean only that item."""
+    """The items of each list among the values. If an answer repeats only one item, the user may mean only that item."""
     lifetime: float = 0.0
     """How long agreement to a sentence lasts, in seconds."""
 
 
 class Cards:
-    """The cards of one conversation and the user's answers. Events may be added to `events`."""
+    """The cards in one conversation and the user's answers to them. Events may be added to `events`."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -188,7 +191,7 @@ class Cards:
         self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
         self._written = _languages_of(words)
-        """The languages of the pack, and those that the user has used so far."""
+        """The languages of the pack, and those that the user has written in so far."""
         self._heard: list[Message] = []
         """User messages whose language has not been examined yet."""
         self._read = 0
@@ -198,14 +201,14 @@ class Cards:
         self._digests: dict[str, set[str]] = {}
         self._expires: dict[str, float] = {}
         self._ends: dict[str, dict[int, set[str]]] = {}
-        """Card texts by their final characters and length."""
+        """Card texts, by their final characters and their length."""
         self._tools: set[str] = set()
         """Tools for which a card was shown in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
-        """Digests of cards for calls that a tool may treat as the same."""
+        """Digests of cards for calls that a tool may treat as the same call."""
 
     @property
     def _languages(self) -> frozenset[str]:
@@ -228,12 +231,12 @@ class Cards:
         return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message resembles the card for the call, but with different text."""
+        """Whether the agent's last message contains something like the card for the call, but with different text."""
         is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """Return the answer that counts for a call before a step and at a point in time."""
+        """Return the answer that counts for a call, as of a given step and time."""
         cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
@@ -271,8 +274,8 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """Return the last denial of a card for the same call in another spelling or with other facts. `own` is the
-        call's own digest.
+        """Return the user's last denial of a card for the same call in another spelling or with other facts. `own` is
+        the digest of the call's own card.
         """
         if call.tool not in self._tools:
             return None
@@ -287,14 +290,14 @@ class Cards:
         return max(no, key=lambda each: each.order, default=None)
 
     def is_put_in(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message asks for this call, by a card or a sentence."""
+        """Whether the agent's last message asks for this call, with a card or a sentence."""
         return any(text and text in exchange.shown for text in (put.card, *self.texts_of(put.digest), *put.sentences))
 
     def why_unclear(self, exchange: Exchange) -> Unclear:
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message contains a card, or asks for this call, next to words that may change its
+        """Whether the agent's last message contains a card or asks for this call, next to words that may change the
         meaning.
         """
         if not (put.card or put.sentences or self.has_any):
@@ -371,9 +374,9 @@ class Cards:
         return now - answered <= put.lifetime and not is_ahead(answered, now)
 
     def _is_card_in_time(self, exchange: Exchange, now: float | None, put: Put) -> bool:
-        """Whether a card was still valid when the user answered it and when the call followed.
+        """Whether a card was still valid when the user answered it and when the call was made.
 
-        Repeating a card does not extend its validity.
+        Showing a card again does not extend its validity.
         """
         assert exchange.told_at is not None
         told, answered = self._events[exchange.told_at].time, self._events[exchange.answered_from].time
@@ -385,8 +388,8 @@ class Cards:
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
         """Whether a later message may withdraw the answer.
 
-        Answers to cards do not withdraw it, nor do thanks directly after the answer. Later thanks may agree to
-        something that the agent said in between.
+        Answers to cards do not withdraw it. Neither do thanks directly after the answer. Later thanks may express
+        agreement to something that the agent said in between.
         """
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
@@ -397,7 +400,7 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # An answer in more messages than this says more than yes.
+        # An answer spread over more messages than this says more than yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         if len(answer) > LONGEST:
             return "other"
@@ -423,14 +426,14 @@ class Cards:
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts. With `or_card`, any card counts too. Other
-        cards may follow the text.
+        """Whether the agent's last message ends with one of these texts. With `or_card`, any card counts too. The text
+        may be followed by other cards.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
-            # In most cases, the message contains nothing but this text.
+            # Usually, the message contains nothing but this text.
             return True
         shown = {*wanted, *cards}
         if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
@@ -451,7 +454,7 @@ def _cut(message: str, text: str) -> str:
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether text is at the end of a message, unquoted and separate from other text."""
+    """Whether text is at the end of a message, unquoted and set apart from other text."""
     place = message.rfind(text)
     if place < 0 or message[:place][-1:] not in _MARKS:
         return False
@@ -469,9 +472,9 @@ def _hidden(text: str) -> int:
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether text next to a message's cards may change their meaning. Only courtesies are harmless.
+    """Whether text next to the cards in a message may change their meaning. Only polite phrases are harmless.
 
-    Words from the card itself are not harmless either, because a card contains the agent's values.
+    Not even words from the card itself are harmless, because a card contains the agent's values.
     """
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
@@ -485,9 +488,9 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Return the languages of a message. Each is recognised from the beginning of the message by two different words.
+    """Return the languages of a message. Each is recognised by two different words at the beginning of the message.
 
-    One word is not enough: an English "to" would make the Malay no "tak" a Polish yes.
+    One word is not enough: an English "to" would turn the Malay no "tak" into a Polish yes.
     """
     return languages_of(message.text[:_SAMPLE], 2)
 
@@ -504,7 +507,7 @@ def _languages_of(words: CardWords) -> frozenset[str]:
 
 
 def is_ahead(time: float | None, now: float | None) -> bool:
-    """Whether a time is later than now by more than clocks differ."""
+    """Whether a time is later than now by more than clocks can differ."""
     return time is not None and now is not None and time > now + SKEW
 
 

@@ -1,8 +1,8 @@
 """Determines whether the user agreed to exactly this call before the agent made it.
 
-*Agreed*: a plain yes to a card, or to a sentence of the pack. *Not agreed*: only with a structural proof. *Undecided*:
-everything else, because asking the user is better than guessing. Only events before the call's turn count, so later
-events do not change the answer.
+*Agreed*: a plain yes to a card or to a sentence from the pack. *Not agreed*: only with a structural proof. *Undecided*:
+everything else, because asking the user is better than guessing. Only events before the turn of the call count, so
+later events do not change the answer.
 """
 
 import re
@@ -40,7 +40,7 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
-"""What a policy requires. `card`: the answer to a card. `told`: a yes to a sentence of the pack or to the agent's own
+"""What a policy requires. `card`: the answer to a card. `told`: a yes to a sentence from the pack or to the agent's own
 words. `requested`: like `told`, but the user's own request is also sufficient. A model or a reviewer judges the agent's
 own words and the user's requests.
 """
@@ -51,13 +51,13 @@ Reason = Literal[
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
 """The reason for the result. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked,
-the call was never mentioned, an earlier call used the yes, or the user declined. The other reasons leave consent
-undecided, for example an unrecorded message, an unclear answer, an expired yes or an unknown fact on the card.
+the call was never mentioned, an earlier call used up the yes, or the user declined. The other reasons leave consent
+undecided: for example, an unrecorded message, an unclear answer, an expired yes, or an unknown fact on the card.
 """
 
 
 class QuotedSpan(Struct, frozen=True):
-    """A quotation from the conversation: the message's step and a range of its text."""
+    """A quotation from the conversation: the step of the message and a range of its text."""
 
     step: int
     start: int
@@ -73,7 +73,7 @@ class OpenConsent(Struct, frozen=True):
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that, according to the pack, need not be shown."""
+    """Arguments that, according to the pack, need not be shown to the user."""
 
 
 class Consent(Struct, frozen=True):
@@ -89,7 +89,7 @@ class Consent(Struct, frozen=True):
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return the reason in the form stored in `findings.jsonl`: the positions of messages, without words and
+        """Return the reason in the form stored in `findings.jsonl`: the positions of messages, without any words or
         values.
         """
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
@@ -102,15 +102,16 @@ class Consent(Struct, frozen=True):
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
         """Return the question for a model or a reviewer, or None if there is nothing to ask."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
-            # A reader cannot determine whether a call ran, or what is true. The pack determines how long words count.
+            # A reader cannot determine whether a call ran, or what the facts are. The pack determines how long an
+            # answer remains valid.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
 
 _QUOTED = 50
-"""The maximum number of messages to quote. They are the latest consecutive ones."""
+"""The maximum number of messages to quote. The latest consecutive messages are quoted."""
 _RECENT = 4
-"""The number of latest exchanges that are searched for a card without a plain answer."""
+"""How many of the latest exchanges are searched for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
 """The effects of tools that may need the user's consent."""
 
@@ -141,7 +142,7 @@ class Consents:
         self._cards.read(call.start)
         facts = card_facts(call, self._ledger)
         found = self._find(call, basis, facts)
-        # A user cannot agree to a fact that is unknown.
+        # A user cannot agree to an unknown fact.
         return found if facts.is_known or found.value is False else replace(found, value=None, reason="unseen")
 
     def _find(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Consent:
@@ -175,10 +176,10 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Return the step of a question without an answer in the user's messages, or None.
+        """Return the step of a question that the user's messages do not answer, or None.
 
-        A tool may have asked the question, or the user may not have answered yet. After a used yes or a denial, only a
-        later question counts.
+        A tool may have asked the question, or the user may not have answered yet. After a yes that was used up or a
+        denial, only a later question is considered.
         """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
@@ -208,7 +209,7 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # If there was no question, there is no consent. A lone yes shows that there was a question.
+            # Without a question, there is no consent. A lone yes shows that there was a question.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -220,7 +221,7 @@ class Consents:
             by, is_sure = spent
             if is_sure and self._is_put_in(by, last):
                 return _found(False, "spent", last, spent_by=by.step)
-            # Only a reader can determine whether one yes covered several identical calls, as in "two vouchers of
+            # Only a reader can determine whether one yes covered several identical calls, such as "two vouchers of
             # 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
@@ -236,9 +237,7 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the user's answer to the card or sentence for the call does not count. None if there is neither a
-        card nor a sentence.
-        """
+        """Return why the user's answer to the card or sentence for the call does not count. None if neither was shown."""
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
             return self._cards.why_unclear(last)
@@ -277,8 +276,8 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Return the step of another call, made since the yes, that the same words had asked for. The yes may belong to
-        that call.
+        """Return the step of another call that was made since the yes and that the same words had asked for. The yes
+        may belong to that call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
@@ -296,7 +295,7 @@ class Consents:
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
-        """Return the call in plain words for the user. Empty if the text would be too long or if a fact is unknown."""
+        """Return the call in plain words for the user. Empty if the text would be too long or a fact is unknown."""
         made = call.call
         if made.fault:
             return ""
@@ -304,7 +303,7 @@ class Consents:
         return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the user's words are too old for a call, or later than it. False if their time is unknown."""
+        """Whether the user's words are too old for a call, or are later than the call. False if the time is unknown."""
         said, now = self._talk.time_of(last.answered_at), call.call.time
         return said is not None and now is not None and (now - said > self._terms.lifetime or is_ahead(said, now))
 
@@ -329,7 +328,7 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result, with its call and the number of events. Cached because the value and the reason are
+        """The latest result, with its call and the number of events. Cached, because the value and the reason are
         requested separately.
         """
 
@@ -338,7 +337,7 @@ class ConsentWitness:
         self._events.append(event)
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Whether the user agreed to the call that comes next. False if the call changes nothing."""
+        """Whether the user agreed to the next call. False if the call changes nothing."""
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
@@ -386,22 +385,22 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """The writes of one conversation that may have used up a yes. Calls may be added to the ledger."""
+    """The writes in one conversation that may have used up a yes. Calls may be added to the ledger."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """Writes with readable arguments, by the terms to which the user agrees."""
+        """Writes with readable arguments, by the terms that the user agrees to."""
         self._unreadable: dict[str, list[CallRecord]] = {}
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
         """Return the call that used up the yes to this call, and whether this is certain.
 
-        A call that certainly used it up takes precedence, then the earliest call that may have done so. Calls that
-        differ only in arguments that need not be shown count as one call. A tool's own report that it refused a call
-        does not prove a refusal.
+        A call that certainly used it up takes precedence, followed by the earliest call that may have done so. Calls
+        that differ only in arguments that need not be shown are treated as one call. If a tool itself reports that it
+        refused a call, this does not prove a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
@@ -461,10 +460,10 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user a question: with an argument, as its name or description suggests, or by
-    sending a message.
+    """Whether a call may have asked the user a question: through an argument, as its name or description suggests, or
+    by sending a message.
 
-    A known write counts as asking only if its name also mentions a person, so `confirm_booking` does not count.
+    A known write is treated as asking only if its name also mentions a person, so `confirm_booking` is not.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)

@@ -1,7 +1,7 @@
-"""Splits a conversation into exchanges: the agent's messages and the user's reply.
+"""Splits a conversation into exchanges, each consisting of the agent's messages and the user's reply.
 
-By comparing words, the module can also prove that the agent never mentioned a call. The words and numbers of the
-messages are compared with those of the call, of the tool's name, and of the records that tools have shown. A single
+By comparing words, the module can also prove that the agent never mentioned a call. The words and numbers in the
+messages are compared with those in the call, in the tool's name, and in the records that tools have shown. A single
 match or a single question prevents the proof, so an agent that mentioned anything relevant is never accused.
 """
 
@@ -18,12 +18,12 @@ from bylaw.policy.verb import words_of
 from bylaw.trace.event import Event, Message, Result
 
 Utterance = tuple[int, str]
-"""A step and the text at that step."""
+"""A step, and the text at that step."""
 _QUOTING = re.compile(r"`|^[ \t]*>", re.MULTILINE)
 _LONGEST = 20_000
-"""The maximum length of a message with cards, in characters. Users do not read more."""
+"""The maximum length of a message with cards, in characters. Users do not read more than this."""
 _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
-"""Question marks of all scripts."""
+"""The question marks of all scripts."""
 
 
 class Exchange:
@@ -43,7 +43,7 @@ class Exchange:
 
     @property
     def answered_from(self) -> int:
-        """The step of the user's first message. Calls after this step use up the answer, even if the user adds more
+        """The step of the user's first message. Calls after this step use up the answer, even if the user sends more
         messages.
         """
         return self.answer[0][0]
@@ -64,8 +64,8 @@ class Exchange:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code. Someone else may have written the sentences in
-        it.
+        """Whether the agent's last message contains a quotation or code. Somebody else may have written the sentences
+        in it.
         """
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
@@ -75,7 +75,7 @@ class Exchange:
 
     @cached_property
     def shown(self) -> str:
-        """The agent's last message, normalised like a card."""
+        """The agent's last message, normalised in the same way as a card."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
 
 
@@ -92,8 +92,8 @@ class Talk:
         self._asked: int | None = None
         self.gap_at = -1
         self.is_lost = True
-        """Whether the user's latest words are unknown because no message was recorded, or none since an
-        unrecorded one.
+        """Whether the user's latest words are unknown, either because no message was recorded or because none was
+        recorded since an unrecorded one.
         """
         self.exchanges: list[Exchange] = []
 
@@ -122,7 +122,7 @@ class Talk:
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Return the step of the agent's last question after a step, if the user has not replied to it."""
+        """Return the step of the agent's last question after a given step, if the user has not replied to the question."""
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:
@@ -142,7 +142,9 @@ class Talk:
 
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 _FIGURE = re.compile(r"(?<![\w-])\d")
-"""A number that is not part of a name. A message may express such a number in words, as an amount, a date or a time."""
+"""A number that is not part of a name. A message may express such a number differently: in words, as an amount, as a
+date or as a time.
+"""
 _IN_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
@@ -152,10 +154,10 @@ _IN_WORDS = re.compile(
 )
 _TOLD = "#"
 _LEAST = 2
-"""The number of different common words by which English is recognised."""
+"""The number of different common English words needed to recognise English."""
 _BEGIN = 5
 _DEED = 3
-"""The number of equal first letters that suggest the same action, as in "bag" and `add_baggage`."""
+"""The number of identical first letters that suggest the same action, as in "bag" and `add_baggage`."""
 _OBJECTS = 400
 _LONG = 200
 
@@ -174,7 +176,7 @@ class Named:
         self._told: set[str] = set()
         self._is_english = True
         self._heard = self._read = 0
-        """The number of exchanges and of events read."""
+        """The number of exchanges and of events read so far."""
         self._records: list[frozenset[str]] = []
         self._shown: dict[str, list[int]] = {}
         """The positions of the records that contain each value."""
@@ -189,12 +191,12 @@ class Named:
             return False
         for value in given.values():
             if type(value) is str and value and value in last:
-                # In most cases, the agent's words settle the question.
+                # Usually, the agent's words settle the question.
                 return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = [each for each in values if _is_thing(each)]
         if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
-            # A yes answers a question whose wording is unknown, such as "Your bag is free. Shall I add it?"
+            # A yes may answer a question whose wording is unknown, such as "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
         if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
@@ -227,7 +229,7 @@ class Named:
 
 
 def _asks_for(call: CallRecord, last: Exchange) -> bool:
-    """Whether the user's last answer was to a question about the tool's action, such as "Shall I cancel it?"."""
+    """Whether the user's last answer replied to a question about the tool's action, such as "Shall I cancel it?"."""
     tool = call.tool
     deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
     return any(not deed.isdisjoint({word[:_DEED] for word in _words(text)}) for _, text in last.told)
@@ -240,7 +242,7 @@ def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]
 
 
 def _is_thing(value: str) -> bool:
-    """Whether a value looks like an id: one word that people do not use in speech."""
+    """Whether a value looks like an id: a single word that people do not use in speech."""
     return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
 
 

@@ -1,6 +1,6 @@
 """A compiled pack: policies with their sentences, tools, facts and guards, ready to judge calls.
 
-Its errors are reduced to their causes: if tools.yaml is missing, only that is reported, and only once.
+Errors in the pack are reduced to their causes: if tools.yaml is missing, only that is reported, and only once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""Which files may contain the declaration that an error asks for."""
+"""The files that may contain the declaration that an error asks for."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the entities that guards read, with their keys and fields",
@@ -71,7 +71,7 @@ _SHOWN = 4
 
 
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
-    """Return the causes among `faults`.
+    """Return the errors in `faults` that are causes.
 
     `files` contains the existing YAML files. `declared` says whether the pack has tools and entities.
     """
@@ -103,7 +103,7 @@ def _declared_in(fault: BylawError) -> tuple[str, ...]:
 
 
 def _part(fault: BylawError) -> str:
-    """Return the part of a pack that is faulty: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
+    """Return the faulty part of a pack: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
     file = fault.place.partition(":")[0]
     folder, _, _ = file.removeprefix("../").rpartition("/")
     return folder.rpartition("/")[2] if file.endswith(".py") else file.rpartition("/")[2].removesuffix(".yaml")
@@ -120,7 +120,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
 
 
 def one_for_all(alike: Sequence[BylawError]) -> BylawError:
-    """Return one error for all places with the same message."""
+    """Return a single error for all places with the same message."""
     first, *others = alike
     places = list(dict.fromkeys(fault.place for fault in others if fault.place != first.place))
     if not places:
@@ -157,7 +157,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
 
 
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
-    """Return errors for policies and tools that `shield:` names but the pack does not contain."""
+    """Return an error for each policy or tool that `shield:` names but the pack does not contain."""
     postures, place = folder.manifest.shield, folder.manifest_source.place
     named = [
         *(("policy", name, ("policies", name), policies) for name in postures.policies),
@@ -178,7 +178,7 @@ def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: S
 
 
 def is_the_packs(text: Document, manifest: Manifest) -> bool:
-    """Whether a document is exactly the one for which the pack was written."""
+    """Whether a document is exactly the document for which the pack was written."""
     return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
 
 
@@ -227,7 +227,7 @@ class Pack(Struct, frozen=True, dict=True):
     book: Rules
     """The rules that apply to whole conversations."""
     world: str
-    """The module that opens a world, for built-in packs. Otherwise empty."""
+    """For built-in packs: the module that opens a world. Empty for other packs."""
     stale: tuple[str, ...]
     """Policies whose cited sentence is missing from the document."""
 
@@ -236,16 +236,16 @@ class Pack(Struct, frozen=True, dict=True):
     digests: dict[str, tuple[str, ...]]
     """The digests of the sentences that each policy cites."""
     unaccepted: dict[str, Standing]
-    """Policies that their review status switched off when the pack was loaded."""
+    """Policies that were switched off, because of their review status, when the pack was loaded."""
     pinned: Pinned
     lost: tuple[BylawError, ...] = ()
-    """Citations that are missing from the given document, each with its line."""
+    """Citations that do not occur in the given document, each with its line."""
     ambiguous: tuple[Ambiguous, ...] = ()
     """Quotes that match several sentences."""
 
     @cached_property
     def pin(self) -> str:
-        """A digest of what decides, which pins a conversation to the pack. `digest` covers all files."""
+        """A digest of everything that decides calls. It pins a conversation to the pack. `digest` covers all files."""
         return self.pinned.digest()
 
     @cached_property
@@ -269,12 +269,14 @@ class Pack(Struct, frozen=True, dict=True):
         return [*named & where_broken(rule, self.book.predicates, self.schema, self.policies).tools]
 
     def binds(self, tool: str) -> bool:
-        """Whether an enforced guard, rule or limit applies to calls of a tool."""
+        """Whether an enforced guard, rule or limit applies to calls to a tool."""
         return tool in self._bound
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies that decide no live call, because of their review status or because they are marked `unenforced`."""
+        """Policies that decide no live calls, either because of their review status or because they are marked
+        `unenforced`.
+        """
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
@@ -286,7 +288,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @cached_property
     def traces_values(self) -> bool:
-        """Whether a guard depends on the origin of a value or on the user's request."""
+        """Whether a guard depends on where a value came from or on the user's request."""
         return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
@@ -295,7 +297,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @staticmethod
     def from_files(files: Mapping[str, str]) -> "Pack":
-        """Build a pack from texts by file name, such as `pack.yaml` and `guards/orders.py`."""
+        """Build a pack from texts, given by file name, such as `pack.yaml` and `guards/orders.py`."""
         if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
             raise UsageError(
@@ -320,7 +322,7 @@ class Pack(Struct, frozen=True, dict=True):
         return self
 
     def __deepcopy__(self, memo: object) -> "Pack":
-        """Return the pack itself, which never changes."""
+        """Return the same pack, because packs never change."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -338,14 +340,16 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Return policies that cite a sentence missing from `text`. Empty if `text` contains no cited sentence."""
+        """Return the policies that cite a sentence missing from `text`. Empty if `text` contains none of the cited
+        sentences.
+        """
         here = {sentence.digest for sentence in text.sentences}
         changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
         return () if len(changed) == len(self.digests) else changed
 
 
 def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = True) -> Pack:
-    """Load a pack by path or name. Raises PackError with every error."""
+    """Load a pack by path or name. Raises `PackError` with every error found."""
     root = find_folder(str(name))
     folder = read_folder(root, cases=cases)
     if variants := folder.manifest.variants:
@@ -367,7 +371,7 @@ def _load_again(root: str, digest: str) -> Pack:
 
 
 def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
-    """Build a pack from its files. Raises PackError with every error."""
+    """Build a pack from its files. Raises `PackError` with every error found."""
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest

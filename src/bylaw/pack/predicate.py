@@ -1,4 +1,4 @@
-"""Predicates in a pack's `rules.yaml`: conditions on an act, each with one source for its value."""
+"""The predicates in a pack's `rules.yaml`. A predicate is a condition on an act and has one source for its value."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ WAYS = (
 )
 
 DEAR = ("code", "guard", "consented")
-"""Sources that cost more than a text search. They are used last, in this order."""
+"""Sources that cost more than a text search. They are tried last, in this order."""
 _BEFORE = ("said", "returned", "question")
 """Sources that describe the time before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
@@ -36,14 +36,14 @@ _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 _MAY_SETTLE = "may settle"
 _NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
-"""The maximum validity of a card in seconds."""
+"""The maximum time that a card can be valid, in seconds."""
 _BESIDE = {
     "tool": ("when",),
     "question": ("by",),
     "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
-"""The keys that are allowed with each source, apart from a description."""
+"""The keys allowed with each source, other than the description."""
 
 Speaker = Literal["user", "agent", "tool"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -56,11 +56,11 @@ TURNS: dict[str, Find] = {
     "with_text": lambda act: act.text_in_turn,
     "without_call": lambda act: act.without_call,
 }
-"""Predicates about the turn of a call or message so far. `without_call` is known only when the turn ends."""
+"""Predicates about the turn so far, up to a call or message. `without_call` is known only when the turn ends."""
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pattern in a list, with a pattern that excludes matches."""
+    """A pattern in a list, with a pattern that rules out matches."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -70,7 +70,7 @@ WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
 
 
 class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
-    """The words of a card in the pack's language, and its validity in seconds."""
+    """The wording of a card in the pack's language, and how long the card is valid, in seconds."""
 
     heading: Scalar = ""
     question: Scalar = ""
@@ -82,7 +82,7 @@ class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A predicate in rules.yaml: one source of `WAYS`, its keys and a description."""
+    """A predicate in rules.yaml: one of the sources in `WAYS`, its keys and a description."""
 
     description: Scalar = ""
     tool: Scalar | list[Scalar] | None = None
@@ -124,7 +124,7 @@ class Witness(Protocol):
 
 
 class RuleError(BylawError):
-    """A predicate or rule of a pack is invalid."""
+    """Raised if a predicate or rule in a pack is invalid."""
 
     code = "BY303"
 
@@ -143,11 +143,11 @@ class Predicate(Struct, frozen=True):
     guard: str = ""
     """The policy whose guard determines the value. The predicate is true if the guard denies."""
     witness: Callable[[Ledger], Witness] | None = None
-    """Opens a witness of one conversation, if neither the act nor facts determine the value."""
+    """Opens a witness for one conversation. Set if neither the act nor facts determine the value."""
     question: str = ""
-    """The question, if only a reader can answer."""
+    """The question, if only a reader can answer it."""
     by: tuple[Speaker, ...] = SPEAKERS
-    """The speakers whose words the reader may use."""
+    """The speakers whose words the reader may use to answer."""
     is_about_act: bool = True
     """Whether the predicate is about the act itself. Otherwise it is about earlier events."""
     consent: str = ""

@@ -1,1 +1,1 @@
-"""Policies, their document and their tools. Start at `statement`."""
+"""Policies, the document they come from, and their tools. Start at `statement`."""

@@ -1,6 +1,6 @@
 """Reads a tool catalogue: an MCP `tools/list` result, a model's function definitions, or JSON schemas.
 
-Only names, descriptions and parameters are used. The pack declares what each tool does.
+Only names, descriptions and parameters are read. The pack declares what each tool does.
 """
 
 import json
@@ -15,13 +15,13 @@ _SCHEMAS = ("inputSchema", "input_schema", "parameters", "inputs")
 
 
 class CatalogueError(BylawError):
-    """The file named by `from:` in tools.yaml is not a tool catalogue."""
+    """Raised if the file named by `from:` in tools.yaml is not a tool catalogue."""
 
     code = "BY410"
 
 
 def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
-    """Merge the tools of a catalogue with the entries for the same tools in `tools.yaml`."""
+    """Merge the tools in a catalogue with the entries for the same tools in `tools.yaml`."""
     try:
         found = read_catalogue(data, file=file)
     except CatalogueError as error:
@@ -56,7 +56,7 @@ def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
-    """Return descriptions and parameters by tool. Raises CatalogueError if there are no tools."""
+    """Return descriptions and parameters by tool. Raises `CatalogueError` if there are no tools."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

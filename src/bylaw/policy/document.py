@@ -41,7 +41,7 @@ class Sentence(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that stand for the sentence where its text must not appear."""
+        """Twelve hex digits that stand for the sentence in places where its text must not appear."""
         return digest_of(self.text)
 
     @property
@@ -56,12 +56,12 @@ def number_of(text: str, at: int = 0) -> int:
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a sentence, regardless of line breaks."""
+    """Return the digest of a sentence, ignoring line breaks."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """Yield every sentence, list item and table row. Headings and labels such as `Payment:` are left out."""
+    """Yield every sentence, list item and table row. Headings, and labels such as `Payment:`, are left out."""
     seen_on: dict[int, int] = {}
     line, counted = 1, 0
     for start, end, heading in _blocks(text):
@@ -125,17 +125,19 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 __all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 
 LONGEST = 2_000_000
-"""The maximum length of a document in characters, about a thousand pages."""
+"""The maximum length of a document in characters: about a thousand pages."""
 _BETWEEN = "\n\n"
 _RIVALS = 8
-"""The number of sentences to compare with a quote letter by letter. These share the most words with it."""
+"""How many sentences to compare with a quote letter by letter. Those that share the most words with the quote are
+compared.
+"""
 
 Range = tuple[int, int]
-"""A range of characters in the whole text."""
+"""A range of characters in the whole document's text."""
 
 
 class File(Struct, frozen=True):
-    """A file of a document, and where it starts in the whole text."""
+    """A file that belongs to a document, and where the file starts in the whole text."""
 
     name: str
     start: int
@@ -171,7 +173,7 @@ class Document:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """All sentences, list items and table rows. Headings and labels such as `Payment:` are left out."""
+        """All sentences, list items and table rows. Headings, and labels such as `Payment:`, are left out."""
         if len(self.files) == 1:
             return tuple(sentences_of(self.text))
         return tuple(
@@ -233,15 +235,15 @@ class Document:
         return self._by_digest.get(digest, ())
 
     def places(self, words: str) -> tuple[Range, ...]:
-        """Return every occurrence of words, regardless of line breaks.
+        """Return every occurrence of words, ignoring line breaks.
 
-        If they are a whole sentence, only places with that whole sentence count. Clause numbers are ignored.
+        If the words are a whole sentence, only places with that whole sentence count. Clause numbers are ignored.
         """
         words = " ".join(words.split())
         return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
     def find(self, quote: str) -> Range | None:
-        """Return the first place of a quote, or None if it does not occur."""
+        """Return the first place of a quote, or None if the quote does not occur."""
         return next(iter(self.places(quote)), None)
 
     def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
@@ -266,7 +268,7 @@ class Document:
         return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def whole(self, start: int, end: int) -> str:
-        """Return the whole sentences that overlap a range. Text outside sentences stays unchanged."""
+        """Return the whole sentences that overlap a range or, if there are none, the text in the range."""
         told = [each.text for each in self.within(start, end)]
         return " ".join(told) or " ".join(self.text[start:end].split())
 
@@ -274,14 +276,14 @@ class Document:
         return self.files[bisect_right(self._file_starts, offset) - 1]
 
     def line_of(self, offset: int) -> int:
-        """Return the line of an offset in its file, counted from 1."""
+        """Return the line number of an offset in its file, counted from 1."""
         return self.text.count("\n", self.file_at(offset).start, offset) + 1
 
     def heading_at(self, offset: int) -> str:
         return next(reversed(self.headings_at(offset)), "")
 
     def headings_at(self, offset: int) -> tuple[str, ...]:
-        """Return the headings above an offset, starting at the top level."""
+        """Return the headings above an offset, starting with the top level."""
         starts, paths = self._headings
         return paths[bisect_right(starts, offset) - 1]
 
@@ -300,7 +302,7 @@ class _Flat:
                 self._there.append(match.start() + file.start)
                 parts.append(match[0])
                 length += len(match[0]) + 1
-            # No quote contains this character, so none spans two files.
+            # No quote contains this character, so no quote spans two files.
             parts.append("\0")
             length += 2
         self._text = " ".join(parts)
@@ -327,7 +329,7 @@ _LINE = re.compile(r"(.+?):(\d+)$")
 
 
 class Which(Struct, frozen=True):
-    """The location of a quote. Empty for all occurrences."""
+    """The location of a quote. If empty, all occurrences are meant."""
 
     document: str = ""
     headings: tuple[str, ...] = ()
@@ -340,7 +342,7 @@ class Which(Struct, frozen=True):
         if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
             return False
         above = iter([_plain(each) for each in document.headings_at(start)])
-        # The headings must occur in this order. Other headings may be in between.
+        # The headings must occur in this order, but other headings may come in between.
         return all(_plain(heading) in above for heading in self.headings)
 
     def __str__(self) -> str:
@@ -362,7 +364,7 @@ class Quote(Struct, frozen=True):
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a written quote. If the document contains the text together with its bracket, the bracket is part of the
+    """Parse a quote as written. If the bracketed part also occurs with the text in the document, it is part of the
     quote.
     """
     match = _WHICH.match(written)
@@ -379,7 +381,7 @@ def read_quote(written: str, document: Document | None = None) -> Quote:
 
 
 def places_of(written: str, document: Document) -> tuple[Range, ...]:
-    """Return the places that a written quote refers to. All coverage is computed with this function."""
+    """Return the places that a quote, as written, refers to. All coverage is computed with this function."""
     return read_quote(written, document).places(document)
 
 
@@ -390,7 +392,7 @@ def _is_file(name: str, document: Document | None) -> bool:
 
 
 def is_named(file: str, name: str) -> bool:
-    """Whether a name refers to a file, either as its name or as the end of its path."""
+    """Whether a name refers to a file, either as the file's name or as the end of its path."""
     return file == name or file.endswith(f"/{name}")
 
 
@@ -401,19 +403,19 @@ def _plain(heading: str) -> str:
 
 
 TEXTS = (".md", ".markdown", ".txt")
-"""Extensions of text files in a folder. A file that is named explicitly may have any extension."""
+"""The extensions of text files in a folder. A file that is named explicitly may have any extension."""
 MOST = 5 * LONGEST
-"""The maximum length of all files together, in characters."""
+"""The maximum combined length of all files, in characters."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
 PARTED = "pass only the part that the pack needs"
 _MISSING = "is not there"
 
 Reader = Callable[[str, Path], bytes]
-"""Takes a name and a path, and returns the file's bytes."""
+"""Takes a file's name and path, and returns its bytes."""
 
 
 class DocumentError(Exception):
-    """A document cannot be read. Callers add their own message."""
+    """Raised if a document cannot be read. Callers add their own message."""
 
     def __init__(self, name: str, path: Path, why: str, hint: str = "") -> None:
         super().__init__(why)
@@ -425,7 +427,7 @@ class DocumentError(Exception):
 
 
 def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
-    """Return a file by name, or the text files of a folder in order. Empty if there are none."""
+    """Return a file by name, or a folder's text files in order. Empty if there are none."""
     path = root / name
     try:
         if path.is_dir() and not path.samefile(root):
@@ -437,7 +439,7 @@ def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
 
 
 def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
-    """Read a document from files and folders, named relative to `root`."""
+    """Read a document from files and folders whose names are relative to `root`."""
     texts: dict[str, str] = {}
     for name in names:
         files = find_files(name, root)
@@ -501,7 +503,7 @@ _SAYS_NOW = re.compile(
     re.IGNORECASE,
 )
 _ONLY_AS_OF = re.compile(r"^\W*as of\s+(?:\w+day,?\s+)?(?P<when>\d{4}-\d\d-\d\d|[\w ,.]{4,24}\d{4})\W*$", re.IGNORECASE)
-"""A sentence that continues after the date states an effective date."""
+"""A sentence that continues after the date states an effective date, not the current time."""
 _ISO = re.compile(r"(\d{4})([-/.])(\d\d)\2(\d\d)")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _MONTH_FIRST = re.compile(r"([a-z]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE)
@@ -510,19 +512,19 @@ _HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.
 
 
 class Clock(Struct, frozen=True):
-    """The current time of a document, and the sentence that states it."""
+    """The current time according to a document, and the sentence that states it."""
 
     now: str
     sentence: str
 
     @property
     def by_day(self) -> str:
-        """The time. If the document names only a date, this is a time in working hours on that date."""
+        """The time. If the document names only a date, a time in working hours on that date."""
         return self.now.replace("T00:00:00", "T10:00:00")
 
 
 def stated_clock(document: Document) -> Clock | None:
-    """Return the current time in a document, or the start of the day if it names only a date."""
+    """Return the current time according to a document, or the start of the day if the document gives only a date."""
     for sentence in document.sentences:
         said = _SAYS_NOW.search(sentence.text) or _ONLY_AS_OF.search(sentence.text)
         time = _time_in(said["when"]) if said else None

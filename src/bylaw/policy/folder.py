@@ -18,18 +18,18 @@ from bylaw.policy.yaml import Located, Read, Scalar, YamlError, read_record, rea
 OUTSIDE = "BYLAW_OUTSIDE"
 """The environment variable that lists further folders from which packs may read, separated as in PATH."""
 READY = Path(__file__).parent.parent / "packs"
-"""The folder of built-in packs. Any pack may read them."""
+"""The folder that contains the built-in packs. Any pack may read them."""
 LARGEST = 16_000_000
 """The maximum size of a file in a pack, in bytes."""
 _HINT = f"if its folder is yours, allow it with `{OUTSIDE}=FOLDER`; otherwise, copy the file into the pack"
 
 
 class OutsideError(YamlError):
-    """A pack names a file that is outside its folder, too large or not a regular file."""
+    """Raised if a pack names a file that is outside its folder, too large, or not a regular file."""
 
 
 class Reach:
-    """The folders from which the pack in `root` may read."""
+    """Return the folders from which the pack in `root` may read."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -37,7 +37,7 @@ class Reach:
         self._is_wide = False
 
     def holds(self, path: Path) -> bool:
-        """Whether a path is in an allowed folder after resolving links."""
+        """Whether a path, with links resolved, is in an allowed folder."""
         found = _resolved(path)
         if found is None:
             return False
@@ -52,7 +52,7 @@ class Reach:
         return any(folder is not None and found.is_relative_to(folder) for folder in self._folders)
 
     def read(self, path: Path, *, file: str) -> bytes:
-        """Read a file. Raises `OutsideError` if this is forbidden, `OSError` if it fails."""
+        """Read a file. Raises `OutsideError` if this is forbidden, or `OSError` if reading fails."""
         if not self.holds(path):
             raise OutsideError("is outside the pack's folder", place=file, hint=_HINT)
         # Do not follow a link that was created in the meantime, and do not block on a pipe.
@@ -71,7 +71,7 @@ def outside(path: str, *, place: str) -> OutsideError:
 
 
 def _home(root: Path) -> Path:
-    """Return the folder of a pack. For a variant, return the folder of the pack that selects it."""
+    """Return a pack's folder. For a variant, this is the folder of the pack that selects it."""
     if root.resolve().is_relative_to(READY.resolve()):
         return READY
     parent = root.absolute().parent
@@ -101,7 +101,7 @@ def own_record(root: Path, name: str) -> dict[str, Any]:
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
 _SHARED = {"tools": ("tools", "tables"), "entities": ("observations",)}
-"""Sections in which several names may share an entry."""
+"""Sections in which several names may share one entry."""
 
 
 class ManifestError(BylawError):
@@ -109,7 +109,7 @@ class ManifestError(BylawError):
 
 
 class NothingEnforces(ManifestError):
-    """A policy has no check, and nobody has accepted this."""
+    """Raised if a policy has no check and nobody has accepted this."""
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,14 +140,14 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     world: Scalar = ""
     criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
-    """A file, a folder of files, several of either, or a document that is kept elsewhere."""
+    """A file, a folder of files, a list of either, or a document that is kept elsewhere."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: Postures = Postures()
 
 
 class PackFolder(Struct):
-    """The files of a pack, base first. Only the manifest is interpreted."""
+    """A pack's files, starting with those of its base pack. Only the manifest is interpreted."""
 
     root: Path
     manifest: Manifest
@@ -161,7 +161,7 @@ class PackFolder(Struct):
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """Return the policy document: `given`, or the one named in the manifest. None if it is kept elsewhere."""
+        """Return the policy document: `given`, or the document named in the manifest. None if it is kept elsewhere."""
         if given is not None:
             try:
                 return read_given(given)
@@ -171,7 +171,7 @@ class PackFolder(Struct):
         if not named:
             return None
         place, reach = self.manifest_source.place("document"), Reach(self.root)
-        # A folder outside the pack is not even listed.
+        # Folders outside the pack are not even listed.
         far = [name for name in named if _is_folder(self.root / name) and not reach.holds(self.root / name)]
         files = [pair for name in named for pair in find_files(name, self.root)] if not far else []
         if far := far or [name for name, path in files if not reach.holds(path)]:
@@ -195,7 +195,7 @@ def named_documents(manifest: Manifest) -> list[str]:
 
 
 def find_folder(name: str) -> Path:
-    """Return the folder of a pack, given by path or by a built-in name such as `tau-airline/tau1`."""
+    """Return the folder of a pack, given its path or a built-in name such as `tau-airline/tau1`."""
     path = Path(name)
     if (path / "pack.yaml").is_file():
         return path
@@ -230,7 +230,7 @@ def ready_packs() -> list[str]:
 
 
 def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
-    """Read a pack's files, and its cases if requested. Errors are collected."""
+    """Read a pack's files and, if requested, its cases. Errors are collected."""
     faults: list[BylawError] = []
     files = _Files(root, faults)
     manifest, source, wrong = _manifest(files, root)
@@ -339,7 +339,9 @@ def _ready_folder(name: str) -> Path | None:
 
 
 def _name(path: Path, root: Path) -> str:
-    """Return the name to use in messages: relative to the pack or, for a base file, with the base's folder."""
+    """Return the name to use for a file in messages: relative to the pack or, for a file from a base pack, prefixed
+    with that pack's folder.
+    """
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return (
@@ -359,7 +361,7 @@ class _Files:
         self._read: dict[Path, bytes | None] = {}
 
     def bytes(self, path: Path) -> bytes:
-        """Return the content of a file. Empty if it cannot be read, which is reported once."""
+        """Return the content of a file. Empty if the file cannot be read; the error is reported only once."""
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: tuple[str, ...] = ()) -> Located | None:
@@ -380,7 +382,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """Return the text of a file. Empty if it is not text, which is reported once."""
+        """Return the text of a file. Empty if the file is not text; the error is reported only once."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
@@ -388,7 +390,7 @@ class _Files:
         return ""
 
     def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
-        """Return the content of a file. None if it cannot be read, which is reported once."""
+        """Return the content of a file. None if the file cannot be read; the error is reported only once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)

@@ -1,7 +1,7 @@
-"""Regular expressions of packs. RE2 searches them in time linear in the text.
+"""Regular expressions in packs. RE2 takes time linear in the length of the text to search them.
 
-Patterns use Python syntax. RE2 has no look-around, so use `but_not`: a text matches if it contains the pattern and not
-`but_not`.
+Patterns use Python syntax. RE2 has no look-around, so use `but_not`: a text matches if it contains the pattern and does
+not contain `but_not`.
 """
 
 import re
@@ -15,12 +15,12 @@ import re2  # pyright: ignore[reportMissingTypeStubs]
 from bylaw.errors import BylawError
 
 LONGEST = 100_000
-"""The maximum length of a searched text, in characters."""
+"""The maximum length of a text to search, in characters."""
 _RE2: Any = re2
 
 
 class PatternError(BylawError):
-    """A pattern of a pack cannot be compiled."""
+    """Raised if a pattern in a pack cannot be compiled."""
 
     code = "BY409"
 
@@ -37,7 +37,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A pattern, and the pattern that excludes matches."""
+    """A pattern, together with a pattern that rules out a match."""
 
     __slots__ = ("_but_not", "_pattern")
 
@@ -49,7 +49,7 @@ class Pattern:
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
-        """Whether the pattern occurs. Fast because it works on bytes."""
+        """Whether the pattern occurs. This is fast because it works on bytes."""
         given = _bytes(text)
         if self._pattern.search(given) is None:
             return False
@@ -64,7 +64,7 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def _bytes(text: str) -> bytes:
-    """Encode a text for searching. Cached because several patterns search it.
+    """Encode a text for searching. Cached because several patterns search the same text.
 
     A lone surrogate, which logs may contain, becomes a question mark.
     """
@@ -72,13 +72,13 @@ def _bytes(text: str) -> bytes:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a text is too long to be searched in full."""
+    """Whether a text is too long to be searched completely."""
     return len(text) > LONGEST and not text[LONGEST:].isspace()
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
     """Return a function that reports whether any of the patterns occurs in a text."""
-    # A flag or a named group could change other parts of the combined pattern.
+    # A flag or a named group could affect other parts of the combined pattern.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
         with suppress(PatternError):
@@ -91,7 +91,7 @@ _MARKED = re.compile(r"\(\?(?!:)")
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str, but_not: str = "", *, ignore_case: bool = True) -> Pattern:
-    """Compile a pattern. Raises PatternError."""
+    """Compile a pattern. Raises `PatternError`."""
     return Pattern(text, but_not, ignore_case=ignore_case)
 
 
@@ -119,7 +119,7 @@ _CURES = (
     (re.compile(r"\\[1-9]|\(\?P="), "back references are not supported; write out the repeated text"),
     (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`"),
 )
-"""Python features that RE2 does not have, with alternatives."""
+"""Python features that RE2 lacks, with alternatives."""
 
 _PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-fA-F]{4}|\\.|\{,(?=\d+\})|\$", re.DOTALL)
 _IN_CLASS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
@@ -127,8 +127,8 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """Return the pattern in RE2 syntax, with letters of all alphabets, and with `$` also matching before a final line
-    break.
+    """Return the pattern in RE2 syntax. Letters of all alphabets match as letters, and `$` also matches before a final
+    line break.
     """
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 

@@ -16,7 +16,7 @@ DRAFTED_BY = "bylaw init"
 
 
 class StatementError(BylawError):
-    """A policy or tool of a pack is invalid."""
+    """Raised if a policy or tool in a pack is invalid."""
 
     code = "BY406"
 
@@ -37,7 +37,7 @@ class Stand(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """Whole sentences that a policy cites, and their place. `text` is None without the document."""
+    """Whole sentences that a policy cites, with their place. `text` is None without the document."""
 
     document: str
     heading: str
@@ -47,9 +47,9 @@ class Citation(Struct, frozen=True):
     start: int = -1
     end: int = -1
     again: tuple[Stand, ...] = ()
-    """Other places of the same sentences that the policy also covers."""
+    """Other places where the same sentences occur. The policy also covers these places."""
     whole: str | None = None
-    """The sentences with clause numbers. None without the document."""
+    """The sentences, with clause numbers. None without the document."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
@@ -61,13 +61,13 @@ class Citation(Struct, frozen=True):
 
 
 def told_place(document: str, line: int, heading: str) -> str:
-    """Return what is known of a place, such as `policy.md:12 (Returns)`."""
+    """Return what is known about a place, such as `policy.md:12 (Returns)`."""
     where = f"{document}:{line}" if line else document
     return f"{where} ({heading})" if heading else where
 
 
 class Unenforced(Struct, frozen=True):
-    """A named person's acceptance that a policy is not enforced for now."""
+    """A named person's acceptance that, for now, a policy is not enforced."""
 
     accepted_by: str
     reason: str
@@ -88,7 +88,7 @@ class Policy(Struct, frozen=True):
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tools that a policy applies to, by effect and parameters."""
+    """The tools that a policy applies to, selected by effect and parameters."""
 
     effect: Scalar | None = None
     with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
@@ -96,7 +96,7 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A citation in policies.yaml: words, or a location and a digest. `at` lists several locations; a heading alone
+    """A citation in policies.yaml: words, or a location and a digest. `at` lists several locations; a heading by itself
     covers its section.
     """
 
@@ -140,7 +140,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """Add the policies that only guards state to those of policies.yaml. Also return the errors."""
+    """Add the policies that are stated only by guards to those in policies.yaml. Also return the errors."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
@@ -200,7 +200,7 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """Yield the functions that annotate `call`. The annotation states the tools that they check.
+    """Yield the functions that annotate `call`. The annotation names the tools that a function checks.
 
     Syntax errors are reported where guards are parsed.
     """
@@ -237,7 +237,7 @@ def _name(node: ast.expr | None) -> str:
 
 
 def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """Yield each line of the docstring with its line number in the file. Each line is a quote."""
+    """Yield each line of the docstring, with its line number in the file. Each line is a quote."""
     text = ast.get_docstring(node, clean=False) or ""
     for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
         if quote := line.strip():

@@ -15,7 +15,7 @@ Trust = Literal["record", "content"]
 
 
 class Misfit(Struct, frozen=True):
-    """Replaces an argument that does not fit its declaration. A guard that reads it cannot decide."""
+    """Replaces an argument that does not match its declaration. A guard that reads the argument cannot decide."""
 
     why: str
 
@@ -42,7 +42,7 @@ class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `show` in tools.yaml: a further fact on cards and in sentences."""
+    """An entry of `show` in tools.yaml: an additional fact for cards and sentences."""
 
     value: Scalar = ""
     """An expression of the guard language over `call` and `facts`."""
@@ -77,53 +77,55 @@ class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
     named: Scalar = ""
-    """A pattern that occurs in the name."""
+    """A pattern that occurs in the element's name."""
 
 
 class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
     """The element that an action targets, under `on` of tools.yaml."""
 
     page: Scalar = ""
-    """A pattern for the page's address without its query."""
+    """A pattern for the page's address, excluding the query."""
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
     named: Scalar = ""
     url: Scalar = ""
-    """A pattern for the target of a link."""
+    """A pattern for a link's target."""
     within: WrittenElement | None = None
 
 
 class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to parse an argument and what its content must meet, under `reads` of tools.yaml."""
+    """How to parse an argument and what conditions its content must meet, under `reads` of tools.yaml."""
 
     argument: Scalar = ""
     as_: Scalar = field(name="as", default="")
     dialect: Scalar = ""
     statements: list[Scalar] = []
     tables: list[Scalar] = []
-    """Patterns for the tables that the statement writes or, if it writes none, for the tables that it reads.
+    """Patterns for the tables that the statement writes to or, if it writes to none, for the tables that it reads.
 
-    Each table must match one of them.
+    Each table must match one of the patterns.
     """
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     commands: list[Scalar] = []
-    """Patterns, one of which must match the whole command. Every word must be known before the command runs."""
+    """Patterns, one of which must match the whole command. Every word of the command must be known before the command
+    runs.
+    """
     operands: list[Scalar] = []
-    """Patterns. Each must match at least one operand of the command."""
+    """Patterns, each of which must match at least one operand of the command."""
     options: list[Scalar] = []
-    """Option names. The command must have, or may have, one of these options."""
+    """Option names. The command must have one of these options, or may have one."""
     without_options: list[Scalar] = []
-    """Option names. The command must certainly have none of these options."""
+    """Option names. It must be certain that the command has none of these options."""
     root: Scalar = ""
     """The folder to which paths are relative."""
     inside: bool | None = None
     ordinary: bool | None = None
-    """Whether every file whose contents the call reads is named and has an ordinary name."""
+    """Whether every file whose contents the call reads is named explicitly and has an ordinary name."""
     runs: bool | None = None
     """Whether the command is one of the `runs` of tools.yaml."""
     fresh: bool = False
-    """Whether each call has a new shell that starts in `root`."""
+    """Whether each call gets a new shell that starts in `root`."""
     privileged: bool | None = None
     """Whether the command runs as another user."""
     scheme: Scalar = ""
@@ -133,7 +135,7 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of the database that SQL tools use, under `tables` of tools.yaml."""
+    """A table in the database that SQL tools use, under `tables` of tools.yaml."""
 
     columns: list[Scalar] = []
     keys: list[Scalar] = []
@@ -152,7 +154,7 @@ class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
-    """An action that calls of generic tools perform, under `actions` of tools.yaml."""
+    """An action that calls to generic tools perform, under `actions` of tools.yaml."""
 
     of: Scalar | list[Scalar] = []
     on: WrittenTarget | None = None
@@ -180,49 +182,51 @@ _DESCRIPTIONS: tuple[Scalar, ...] = ("element", "startElement", "endElement")
 
 
 class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
-    """How browser pages are reported in a conversation, under `pages` of tools.yaml."""
+    """How a conversation reports browser pages, under `pages` of tools.yaml."""
 
     tools: list[Scalar] = field(default_factory=lambda: ["browser_*"])
     """Tools that show or change the page. `*` stands for any text."""
     unchanged_by: list[Scalar] = field(default_factory=lambda: list(_UNCHANGED_BY))
     """Browser tools that neither show nor change the page."""
     not_shown_by: list[Scalar] = field(default_factory=lambda: ["browser_evaluate", "browser_run_code*"])
-    """Browser tools whose result comes from code, so that a snapshot in it does not count."""
+    """Browser tools whose result is produced by code, so that a snapshot in the result does not count."""
     snapshot: Scalar = "browser_snapshot"
     """The tool that shows the current page."""
     target: list[Scalar] = field(default_factory=lambda: ["target", "ref"])
-    """Arguments that name an element by reference."""
+    """Arguments that refer to an element by a reference."""
     description: list[Scalar] = field(default_factory=lambda: list(_DESCRIPTIONS))
-    """Arguments in which the agent describes the element. They are never used or shown."""
+    """Arguments in which the agent describes the element. Their values are never used or shown."""
     content: list[WrittenElement] = []
-    """Parts of a page that anyone may have written."""
+    """Parts of a page that anybody may have written."""
     looks: list[Scalar] = []
-    """Patterns for whole addresses of view-only pages: opening them in a browser changes nothing."""
+    """Patterns for the whole addresses of view-only pages. Opening such a page in a browser changes nothing."""
     fields: list[Scalar] = []
-    """Patterns for whole names of fields on these pages. Typing into such a field changes nothing else."""
+    """Patterns for the whole names of fields on these pages. Typing into such a field changes nothing other than the
+    field.
+    """
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     tools: dict[str, WrittenTool | None] = {}
     actions: dict[str, WrittenAction | None] = {}
     otherwise: dict[str, Scalar] = {}
-    """For a tool with actions: the answer to a call that performs no declared action."""
+    """For a tool with actions: the answer on a call that performs no declared action."""
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
     secrets: dict[str, list[Scalar]] = {}
-    """By tool, the arguments in which a value that may be a password, key or token leaves the call unresolved."""
+    """The arguments, by tool, in which a value that may be a password, key or token leaves the call unresolved."""
     ordinary: list[Scalar] = []
-    """Patterns for the names of files with ordinary contents, such as `*.py`."""
+    """Patterns for the names of files with harmless contents, such as `*.py`."""
     runs: list[Scalar] = []
-    """Commands that run without a question, such as `pytest [-q] *paths*`."""
+    """Commands that run without a question to anybody, such as `pytest [-q] *paths*`."""
     tables: dict[str, WrittenTable | None] = {}
-    """The database's tables, by the names that statements use."""
+    """The database's tables, by the names used in statements."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
-    """The default `refused` for tools without `refused` and `surely_refused`."""
+    """The default for `refused`, for tools that set neither `refused` nor `surely_refused`."""
     surely_refused: Scalar = ""
-    """The default `surely_refused` for these tools."""
+    """The default for `surely_refused`, for the same tools."""
 
 
 class Tool(Struct, frozen=True):
@@ -233,40 +237,42 @@ class Tool(Struct, frozen=True):
     """JSON schemas by argument name."""
     required: tuple[str, ...] = ()
     changes: tuple[Scalar | WrittenChange, ...] | None = None
-    """Facts that a write makes stale. None if the pack does not declare them."""
+    """Facts that a write makes stale. None if the pack does not declare any."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
-    """A pattern for text results of calls that were not accepted."""
+    """A pattern for the text results of calls that were not accepted."""
     also_called: tuple[str, ...] = ()
-    """Words for the tool's action that are missing from the tool's name."""
+    """Words for the tool's action that do not occur in the tool's name."""
     others: Any = False
-    """Additional arguments: none, any (`true`), or arguments that match a schema, as in `additionalProperties`."""
+    """Additional arguments that are allowed: none, any (`true`), or those that match a schema, as in
+    `additionalProperties`.
+    """
     surely_refused: str = ""
-    """A pattern for errors of calls that certainly changed nothing. Other errors leave this unknown."""
+    """A pattern for errors of calls that certainly changed nothing. With other errors, this is unknown."""
     trust: Mapping[str, Trust] = {}
-    """Whether the system vouches for each result field (`record`), or anyone may have written it (`content`). `*`
-    covers all other fields; the default is `content`.
+    """For each result field, whether the system vouches for it (`record`) or anybody may have written it (`content`).
+    `*` covers all other fields; the default is `content`.
     """
     texts: frozenset[str] = frozenset()
-    """Arguments that are declared as any text."""
+    """Arguments that are declared as free text."""
     names: frozenset[str] = frozenset()
-    """All property names in the arguments' schemas. Any other key of a record is a value."""
+    """All property names in the arguments' schemas. Any other key in a record is treated as a value."""
     mask: frozenset[str] = frozenset()
-    """Result fields that are hidden from the agent at any depth. Guards and the log see them."""
+    """Result fields that are hidden from the agent at any depth. Guards and the log can still see them."""
     mark: bool = False
-    """Whether text by other authors is marked before the agent sees the result."""
+    """Whether text by other authors is marked as such before the agent sees the result."""
     prepares: bool = False
-    """Whether a write is only a step on the way to other calls, such as signing in, so that requests seldom name it."""
+    """Whether a write is only a step towards other calls, such as signing in, so that requests seldom name it."""
     title: str = ""
-    """The name shown to users. The default is the tool's name in words."""
+    """The name shown to users. The default is the tool's name written as words."""
     put_as: tuple[str, ...] = ()
-    """Sentences in which agents ask the user, with `{argument}` for each value."""
+    """Sentences with which agents ask the user, with `{argument}` for each value."""
     show: Mapping[str, WrittenCardFact] = {}
-    """Additional facts shown to the user, by their names in `put_as`."""
+    """Additional facts shown to the user, by the names that `put_as` uses for them."""
     of: tuple[str, ...] = ()
-    """For an action: the tools that may perform it. Empty for a tool."""
+    """For an action: the tools that can perform it. Empty for a tool."""
     is_unsaid: bool = False
-    """Whether undeclared changes are possible. They may affect anything that the arguments name."""
+    """Whether undeclared changes are possible. They may affect any record that the arguments name."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
@@ -275,29 +281,31 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a result field or, without a name, for a result without fields.
+        """Whether the system vouches for a result field or, if no field is given, for a result without fields.
 
-        If any field is `content`, a text without fields counts as `content`, because its parts cannot be distinguished.
+        If any field is `content`, a text without fields is treated as `content`, because its parts cannot be told
+        apart.
         """
         if not field and "content" in self.trust.values():
             return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
-        """Whether the system vouches for a field that is nested in these other fields."""
+        """Whether the system vouches for a field that is nested inside these other fields."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def undeclared(self, arguments: Mapping[str, Any]) -> str:
-        """Return the first undeclared argument. Empty if there is none or the tool declares no parameters."""
+        """Return the first undeclared argument. Empty if there is none or if the tool declares no parameters."""
         if not self.parameters or self.others is not False:
             return ""
         return next((name for name in arguments if name not in self.parameters), "")
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments as guards read them, with a `Misfit` for each one that does not fit.
+        """Return the arguments as guards read them, with a `Misfit` in place of each one that does not match its
+        declaration.
 
-        If a tool declares `gold`, its treatment of `Gold` is unknown, so a guard must not treat that as another word.
-        Text such as `"7"` counts as a number if a number is declared, because tools accept it.
+        If a tool declares `gold`, it is unknown how the tool treats `Gold`, so a guard must not treat it as a different
+        word. Text such as `"7"` is treated as a number if a number is declared, because tools accept it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
@@ -338,11 +346,11 @@ def _is_plain_text(schema: Any) -> bool:
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
-"""An unambiguous number with float precision. `007`, `1e3` and `1,000` stay text."""
+"""A number that is unambiguous and fits float precision. `007`, `1e3` and `1,000` stay text."""
 
 
 def _number_meant(schema: Any, text: str) -> int | float | None:
-    """Return the number in a text if the schema allows only numbers."""
+    """Return the number that a text contains, if the schema allows only numbers."""
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
@@ -357,8 +365,8 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """Return why an argument does not fit. Numbers and their text forms are interchangeable, because tools
-    accept both.
+    """Return why an argument does not match its declaration. A number and its text form are interchangeable because
+    tools accept both.
     """
     if not isinstance(schema, dict):
         return ""
@@ -383,9 +391,9 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
-    """Return what is wrong with a write's arguments before it runs. Empty if the tool declares no parameters.
+    """Return what is wrong with a write's arguments before the write runs. Empty if the tool declares no parameters.
 
-    A log shows what the tool did with a call. Before a call runs, this is unknown, so this check is stricter than
+    A log shows what the tool did with a call. Before the call runs, this is unknown, so this check is stricter than
     `fitted`.
     """
     if tool is None or tool.effect != "write":
@@ -420,7 +428,7 @@ _CHOICES = frozenset(("anyOf", "oneOf", "enum"))
 def _unlike(schema: Any, value: Any, place: str) -> str:
     """Return how and where a value differs from its declaration, including inside lists and objects.
 
-    The tool itself checks other constraints of the schema.
+    Other constraints in the schema are checked by the tool itself.
     """
     if not isinstance(schema, dict) or value is None:
         return ""
@@ -493,7 +501,7 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
     if isinstance(value, int):
         return ""
     if isinstance(value, str) and declared == {"integer"} and not _WHOLE.fullmatch(value.strip()):
-        # `1.000` is one to some tools and a thousand to others.
+        # `1.000` means one to some tools and a thousand to others.
         return "not a whole number in plain digits, but the tool requires one"
     number = _number(value)
     if number is None:
@@ -503,7 +511,7 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
 
 
 def _number(value: Any) -> Decimal | None:
-    """Return a number from a number or its text form, which tools also accept."""
+    """Return a number, given the number or its text form, which tools also accept."""
     try:
         read = Decimal(str(value).strip())
     except InvalidOperation:
@@ -519,14 +527,14 @@ Unguarded = Literal["allow", "ask", "deny"]
 Resolve = Literal["agent", "live", "show"]
 
 OnError = Literal["deny", "ask"]
-"""The answer to a call that could not be judged. A write is never allowed."""
+"""The answer on a call that could not be judged. A write is never allowed."""
 
 
 class _Checked(Struct, frozen=True):
-    """A record that validates its fields when code creates it, like records from files."""
+    """A record that validates its fields when code creates it, just as records read from files are validated."""
 
     def __post_init__(self) -> None:
-        """Raise for unknown values, because they must never let a call run."""
+        """Raise an error for unknown values, because they must never let a call run."""
         for name, kind in get_type_hints(type(self), include_extras=True).items():
             value = getattr(self, name)
             try:
@@ -543,53 +551,55 @@ class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
 
     timeout: Seconds = 3600.0
     lifetime: Seconds = 86_400.0
-    """After this many seconds, an unused approval expires."""
+    """The number of seconds after which an unused approval expires."""
     default: Literal["reject", "ask"] = "reject"
-    """What happens to a call if no reviewer answered in time: it is rejected, or a reviewer is asked again."""
+    """What happens to a call if no reviewer has answered in time: either it is rejected, or a reviewer is asked again.
+    """
     stands_in: tuple[str, ...] = ()
-    """Policies for which a reviewer may answer instead of the user, if the host does not report user messages."""
+    """Policies on which a reviewer may answer in place of the user if the host does not report user messages."""
 
 
 class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
-    """The section `shield:` of pack.yaml. A policy's posture overrides its tool's, which overrides the pack's."""
+    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's posture, which overrides the pack's."""
 
     posture: Posture = "enforce"
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])
     policies: dict[str, Posture] = field(default_factory=dict[str, Posture])
     on_error: OnError = "deny"
     on_read_error: Literal["deny", "ask", "allow"] = "deny"
-    """The answer to a read that could not be judged. With `allow`, the read runs and the decision says why."""
+    """The answer on a read that could not be judged. With `allow`, the read runs and the decision says why it could not
+    be judged.
+    """
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
-    """How to treat a text whose instructions the user tells the agent to follow: ask the user, or check calls against
-    the text.
+    """What to do if the user tells the agent to follow instructions in a text: ask the user, or check calls against the
+    text.
     """
     handover: bool = False
-    """Whether another principal may continue a conversation. Look-ups stay; messages, consent and approvals do not
-    count. By default, another principal gets a new conversation.
+    """Whether another principal may continue a conversation. Look-ups are kept; messages, consent and approvals are
+    not. By default, another principal gets a new conversation.
     """
     unguarded: Unguarded | None = None
-    """The answer to a write to which no policy applies. The default is to ask under `enforce` and otherwise to
-    allow.
+    """The answer on a write to which no policy applies. The default is to ask under `enforce` and to allow otherwise.
     """
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
-    """The same answer for individual tools."""
+    """The answer on such a write, by tool."""
     resolve: Resolve = "agent"
     """Who makes a missing look-up: the agent, or the shield through the host's tools. With `live`, the shield uses the
     result. With `show`, the agent sees the result and repeats the call.
     """
 
     def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
-        """Return the answer to a write to which no policy applies.
+        """Return the answer on a write to which no policy applies.
 
-        If `called` names a tool, `tool` is an action that calls of that tool perform.
+        If `called` names a tool, `tool` is an action that calls to that tool perform.
         """
         unset: Unguarded = "ask" if self.of(tool, called=called) == "enforce" else "allow"
         return self.unguarded_tools.get(tool) or self.unguarded_tools.get(called) or self.unguarded or unset
 
     def of(self, tool: str, policy: str = "", called: str = "") -> Posture:
-        """Return the posture of a call under `policy`.
+        """Return the posture for a call under `policy`.
 
-        If `called` names a tool, `tool` is an action that calls of that tool perform.
+        If `called` names a tool, `tool` is an action that calls to that tool perform.
         """
         return self.policies.get(policy) or self.tools.get(tool) or self.tools.get(called) or self.posture

@@ -1,4 +1,4 @@
-"""Verbs in tool names, with the most likely effect of each."""
+"""Verbs in tool names, with the most likely effect of each verb."""
 
 import re
 from functools import lru_cache
@@ -39,7 +39,7 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_NONE, "none"),
 }
 _NOUNS = frozenset(("status", "info", "details", "track", "quote"))
-"""Verbs of reading that may be nouns at the start of a name, as in `status_update`."""
+"""Verbs of reading that may be nouns when they begin a name, as in `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -60,7 +60,7 @@ def hands_over(tool: str) -> bool:
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the tool's name begins with a verb of reading, thinking or transfer and contains no verb of writing."""
+    """Whether the tool's name begins with a verb of reading, thinking or transferring and contains no verb of writing."""
     words = words_of(tool)
     if hands_over(tool):
         return True

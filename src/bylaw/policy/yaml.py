@@ -1,8 +1,9 @@
-"""Reads YAML with the line of every value and decodes it to records. Every value that does not fit is reported.
+"""Reads YAML, keeps the line of every value, and decodes the data to records. Every value that does not match its
+declaration is reported.
 
-Only `true` and `false` are booleans, so `yes` is a word. Dates stay text, as do numbers that would change, such as
-`007` and numbers of twenty digits. Duplicate keys, anchors and aliases are errors. Faulty values are left out, so that
-all errors are reported together. Later readers can rely on the structure and only check the meaning.
+Only `true` and `false` are Booleans, so `yes` is a word. Dates stay text, as do numbers that would change, such as
+`007` and numbers with twenty digits. Duplicate keys, anchors and aliases are errors. Faulty values are left out, so
+that all errors are reported together. Later readers can rely on the structure and need to check only the meaning.
 """
 
 import re
@@ -21,21 +22,21 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Parses ten times faster than PyYAML's own loader if libyaml is installed."""
+"""If libyaml is installed, this parses ten times faster than PyYAML's own loader."""
 _DEEPEST = 40
 _LARGEST = 1_000_000
 _COMPLETED = ("tools", "actions", "entities")
-"""Sections in which a file completes the records of its base."""
+"""Sections in which a file adds to the records of its base."""
 
 
 class YamlError(BylawError):
-    """A pack's YAML file cannot be read."""
+    """Raised if a YAML file in a pack cannot be read."""
 
     code = "BY402"
 
 
 class Located:
-    """The data of a YAML file, with the place of each value."""
+    """The data from a YAML file, with the place of each value."""
 
     def __init__(self, file: str, data: Any, places: dict[YamlPath, str]) -> None:
         self.file = file
@@ -73,7 +74,7 @@ class Located:
         return Located(self.file, {**self.data, section: made}, places)
 
     def under(self, name: str) -> "Located":
-        """If the file is a list, return it with the list under this name."""
+        """If the file is a list, return a file that has the list under this name."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
 
     def at(self, path: YamlPath) -> Any:
@@ -99,7 +100,8 @@ class Located:
     def over(self, base: "Located") -> "Located":
         """Merge this file over `base`: sections by name, lists of records by `id`.
 
-        Records of lists and of completed sections merge key by key. Elsewhere, this file's value replaces the base's.
+        Records in lists and in sections that add to their base are merged key by key. Elsewhere, this file's value
+        replaces the value in the base.
         """
         data, places = dict(base.data), dict(base._places)
         for name, section in self.data.items():
@@ -147,7 +149,7 @@ def _id(record: Any) -> str:
 
 
 def read_yaml(text: str, *, file: str) -> Located:
-    """Parse `text`. Raises YamlError with the place."""
+    """Parse `text`. Raises `YamlError` with the location of the error."""
     if len(text) > _LARGEST:
         hint = f"split the file; the maximum is {_LARGEST:,} characters"
         raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
@@ -167,7 +169,7 @@ def read_yaml(text: str, *, file: str) -> Located:
 
 
 def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
-    """Explain a fault on a line, and how to fix it, to someone who seldom writes YAML."""
+    """Explain a fault on a line, and how to fix it, to somebody who seldom writes YAML."""
     text = lines[line - 1] if line <= len(lines) else ""
     if "\t" in text[: len(text) - len(text.lstrip())]:
         return "not YAML: the line is indented with a tab", "indent with spaces"
@@ -195,7 +197,7 @@ def read_yaml_file(path: Path, *, file: str = "") -> Located:
 
 
 class _Builder:
-    """Builds data from the parser's events and records each value's line."""
+    """Builds data from the parser's events and records the line of each value."""
 
     def __init__(self, text: str, file: str) -> None:
         self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=LOADER)
@@ -259,7 +261,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
 FileRecord = TypeVar("FileRecord")
 
 Scalar = str | int | float | bool
-"""Any YAML scalar. Its reader converts it to text."""
+"""Any YAML scalar. The code that reads it converts it to text."""
 
 _KINDS = {
     "str": "text",
@@ -276,7 +278,7 @@ _INVALID = "Invalid enum value"
 
 
 class ShapeError(BylawError):
-    """A value in a pack's file has the wrong structure."""
+    """Raised if a value in a pack's file has the wrong structure."""
 
     code = "BY408"
 
@@ -303,7 +305,9 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
 
 
 def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
-    """Return the location and names of an error, and the errors to report. There are none for an empty value."""
+    """Return the location and the names in an error, and the errors to report. For an empty value, there is nothing to
+    report.
+    """
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
     if message.startswith(_INVALID):
@@ -311,7 +315,7 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Se
         message = f"{_name(at)} cannot be `{source.at(at)}`"
         return at[:-1], at[-1:], [ShapeError(message, place=source.place(*at), hint=f"known: {words}")]
     if expected is None:
-        # Unknown keys are searched, because a key may contain any text, even part of a message.
+        # Unknown keys are searched for one by one, because a key may contain any text, even part of a message.
         at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
         hint = f"known: {', '.join(sorted(_known(kind, at)))}"
         told = [
@@ -353,7 +357,7 @@ def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
 
 
 def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> str:
-    """Return the faulty key: the last of the smallest set of keys that still gives the message."""
+    """Return the faulty key, which is the last key in the smallest set that still produces the message."""
     keys = _items(source, at)
     low, high = 0, len(keys) - 1
     while low < high:

@@ -1,8 +1,8 @@
-"""Automata of formulas. A small automaton is built in full and minimised. A large one is built state by state, as
-needed.
+"""The automata for formulas. A small automaton is built in full and minimised. A large one is built state by state, on
+demand.
 
-Formulas with the same skeleton and the same possible letters share an automaton. It has two versions. `plain` reads a
-trace once. `rearming` starts the formula again after each step that breaks it for good, and keeps the history.
+Formulas with the same skeleton and the same possible letters share an automaton. It has two versions: `plain` reads a
+trace once, and `rearming` keeps the history and starts the formula again after each step that permanently violates it.
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,18 +26,20 @@ BROKEN = 3
 """The index of `permanently_violated` in `VERDICTS`."""
 
 STATE_CAP = 400
-"""An automaton with more states before minimisation is built lazily."""
+"""An automaton that would have more states than this before minimisation is built lazily."""
 STEP_CAP = 20_000
-"""An automaton with more transitions is built lazily."""
+"""An automaton that would have more transitions than this is built lazily."""
 SEARCH_CAP = 2_000
-"""The maximum number of transitions that a lazy automaton searches for a verdict. A large demand counts as several."""
+"""The maximum number of transitions that a lazy automaton searches for a verdict. A transition with a large demand
+counts as several.
+"""
 REPEAT_CAP = 2_000
-"""The maximum number of transitions that a lazy automaton first spends on repeated letters."""
+"""The maximum number of transitions that a lazy automaton spends on repeated letters before the full search."""
 REPEATS = 32
 
 
 class WholeAutomaton(Struct, frozen=True):
-    """A complete, minimal automaton in flat tables. The index is the state times the number of letters, plus the
+    """A complete, minimal automaton stored in flat tables. The index is the state times the number of letters, plus the
     column.
     """
 
@@ -53,7 +55,7 @@ class WholeAutomaton(Struct, frozen=True):
         return len(self.accepting)
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state, and the index in `VERDICTS` of the verdict so far."""
+        """Return the next state and the index in `VERDICTS` of the verdict so far."""
         place = state * len(self.letters) + self.columns[letter]
         return self.after[place], self.verdicts[place]
 
@@ -67,16 +69,17 @@ class WholeAutomaton(Struct, frozen=True):
 class LazyAutomaton:
     """An automaton that creates its states on demand.
 
-    A search of at most `SEARCH_CAP` transitions finds the verdict. The verdict is current if the search reaches the
-    other value, and permanent if the search completes without reaching it. A search that is cut short, or knows only
-    some letters, gives None. Every verdict given is correct.
+    It finds the verdict with a search of at most `SEARCH_CAP` transitions. If the search reaches the other value, the
+    verdict is provisional. If the search completes without reaching the other value, the verdict is permanent. If the
+    search is cut short or only some letters are known, there is no verdict (None). Every verdict that it gives is
+    correct.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
         self._progression = progression
         self._letters = letters
         self._complete = complete
-        """Whether `letters` contains all possible letters. Otherwise a search can only show that a value may change."""
+        """Whether `letters` contains all possible letters. If not, a search can only show that a value may change."""
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -84,7 +87,9 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and the verdict's index in `VERDICTS`, or None if the search found no verdict."""
+        """Return the next state and the index of its verdict in `VERDICTS`. The index is None if the search found no
+        verdict.
+        """
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:
@@ -127,7 +132,7 @@ class LazyAutomaton:
         return 0 if value else BROKEN
 
     def _changes_under_one_letter(self, state: State, value: bool) -> bool:
-        """Whether repeating one letter leads to the other value. This is cheap and reaches far."""
+        """Whether repeating one letter leads to the other value. This check is cheap and can follow long paths."""
         left = REPEAT_CAP
         for letter in self._letters:
             here = state
@@ -163,11 +168,11 @@ class LazyAutomaton:
 
 
 Automaton = WholeAutomaton | LazyAutomaton
-"""Reads one letter at a time. States are numbers. The start state has no verdict."""
+"""An automaton that reads one letter at a time. States are numbered. The start state has no verdict."""
 
 
 def _cost(state: State) -> int:
-    """Return the cost of a search step from this state. Steps are slow for large demands."""
+    """Return the cost of one search step from this state. Steps with large demands are slow."""
     return 1 + len(state[1]) ** 2 // 500
 
 
@@ -213,7 +218,7 @@ class Pair:
 
     @cached_property
     def _class_verdicts(self) -> list[int | None]:
-        """Return each class's verdict, which is permanent if every letter leads back to the class."""
+        """Return the verdict of each class. A verdict is permanent if every letter leads back to the same class."""
         found: list[int | None] = [None] * (max(self._classes) + 1)
         for state, row, number in zip(self._states, self._rows, self._classes, strict=True):
             permanent = all(self._classes[there] == number for there in row)
@@ -226,7 +231,7 @@ class Pair:
         return found
 
     def _explore(self) -> bool:
-        """Visit every reachable state, including restarted states. Return False if a cap is exceeded."""
+        """Visit every reachable state, including the states after a restart. Return False if a cap is exceeded."""
         progression = self._progression
         states = self._states = [progression.start]
         numbers = {progression.start: 0}

@@ -1,4 +1,4 @@
-"""Weighted rules about one action, and their combined assessment (ShieldAgent, 3.2.4)."""
+"""Weighted rules about a single action, and their combined assessment (ShieldAgent, 3.2.4)."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -26,13 +26,15 @@ WIDTH_CAP = 12
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules about one action, and the margin that the action must reach."""
+    """The rules about one action, and the margin that the action must reach to be allowed."""
 
     action: str
     rules: tuple[Rule, ...]
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
-    """Exact inference over unknown predicates stops at this width. Beyond it, only the interval is computed."""
+    """Inference is exact only if the elimination width over unknown predicates is at most this. Beyond it, only the
+    interval is computed.
+    """
 
     def __post_init__(self) -> None:
         faults = [
@@ -48,7 +50,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicates(self) -> tuple[str, ...]:
-        """The predicates of the rules, without the action itself."""
+        """The predicates of the rules, excluding the action itself."""
         names = set[str]().union(*(atoms(rule.formula) for rule in self.rules))
         return tuple(sorted(names - {self.action}))
 
@@ -72,32 +74,33 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     safe: bool
     decision: CircuitAnswer
     margin: float | None
-    """P(action) - P(no action). None above the width cap, or if the evidence contradicts the physical rules."""
+    """P(action) - P(no action). None if the width cap is exceeded or if the evidence contradicts the physical rules."""
     interval: tuple[float, float]
-    """The range of the margin over all completions of the unknown predicates."""
+    """The range of the margin over every way to complete the unknown predicates."""
     eps: float
     rules: tuple[RuleState, ...]
     veto: tuple[str, ...] = ()
-    """Hard rules that are broken only with the action."""
+    """Hard rules that are broken only if the action is taken."""
     conflict: tuple[str, ...] = ()
-    """Hard rules that are broken with and without the action, and physical rules that the evidence contradicts."""
+    """Hard rules that are broken whether or not the action is taken, and physical rules that the evidence contradicts.
+    """
     influence: dict[str, float] = {}
-    """How much each unknown predicate could change the answer. Empty if the answer is certain."""
+    """How much each unknown predicate could change the answer. Empty if the answer is already certain."""
 
     @property
     def p_action(self) -> float | None:
-        """The probability of the action in the Markov logic network."""
+        """The probability of the action under the Markov logic network."""
         return None if self.margin is None else (1.0 + self.margin) / 2.0
 
     @property
     def ask_next(self) -> str | None:
-        """The predicate that influences the answer most."""
+        """The predicate with the most influence on the answer."""
         if not self.influence:
             return None
         return max(sorted(self.influence), key=self.influence.__getitem__)
 
 
 def answer_of(interval: tuple[float, float], eps: float) -> CircuitAnswer:
-    """Return allow if the low end passes, deny if the high end fails, and ask otherwise."""
+    """Return `allow` if the low end of the range passes, `deny` if the high end fails, and `ask` otherwise."""
     low, high = interval
     return "allow" if low >= eps else "deny" if high < eps else "ask"

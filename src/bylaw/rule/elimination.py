@@ -1,7 +1,8 @@
-"""Exact variable elimination over small tables of numbers, in plain Python.
+"""Exact variable elimination over small numeric tables, in plain Python.
 
-A table over the variables `scope` is a list. Variable `scope[j]` is bit `j + lanes` of the index. The `lanes` low bits
-are never eliminated. One lane holds the action, so that one pass computes both of its values.
+A table over the variables `scope` is a list. Variable `scope[j]` is bit `j + lanes` of the index. The lowest `lanes`
+bits are never eliminated. One lane holds the action, so that a single pass computes the results with and without the
+action.
 """
 
 import math
@@ -17,13 +18,15 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""Eliminates the last variable of the scope: table numbers, each with the way to extend that table to this scope."""
+"""Eliminates the last variable in the scope. Lists table numbers, each with the mapping that extends that table to this
+scope.
+"""
 
 
 class EliminationPlan(msgspec.Struct, frozen=True):
     steps: tuple[EliminationStep, ...]
     roots: tuple[int, ...]
-    """The tables that are left without variables. Their product is the result."""
+    """The tables that have no variables left. Their product is the result."""
     width: int
 
 
@@ -31,9 +34,9 @@ class EliminationPlan(msgspec.Struct, frozen=True):
 def plan(
     scopes: tuple[Variables, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None
 ) -> EliminationPlan | None:
-    """Plan how to eliminate every variable of `scopes`. None if this exceeds the cap.
+    """Plan the elimination of every variable in `scopes`. None if the plan exceeds the cap.
 
-    The default `order` comes from `elimination_order`. An order found for larger scopes also works.
+    `order` defaults to the result of `elimination_order`. An order that was found for larger scopes also works.
     """
     if order is None:
         order = elimination_order(tuple(sum(1 << variable for variable in scope) for scope in scopes), width_cap)
@@ -71,7 +74,7 @@ def plan(
 
 @lru_cache(maxsize=512)
 def elimination_order(masks: tuple[int, ...], width_cap: int) -> tuple[int, ...] | None:
-    """Order variables by fewest fill-ins. Scopes are bit masks. None if a step exceeds the width cap."""
+    """Order variables by fewest fill-in edges. Scopes are bit masks. None if a step exceeds the width cap."""
     neighbours: dict[int, int] = {}
     for mask in masks:
         for variable in _members(mask):
@@ -111,7 +114,7 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Return how to extend a table to a wider scope, in which `places` gives each variable's position."""
+    """Return the index mapping that extends a table to a wider scope. `places` gives the position of each variable."""
     if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))
@@ -141,7 +144,7 @@ def greatest(left: Numbers, right: Numbers) -> Numbers:
 
 
 def total_of_logs(left: Numbers, right: Numbers) -> Numbers:
-    """Return log(exp x + exp y), for weights too large for floating point."""
+    """Return log(exp x + exp y), for weights too large for floating-point exponentials."""
     return [
         y if x == -math.inf else x if y == -math.inf else max(x, y) + math.log1p(math.exp(-abs(x - y)))
         for x, y in zip(left, right, strict=True)

@@ -1,9 +1,10 @@
-"""Formulas of linear temporal logic on finite traces (LTL-f) with past operators, and the parser of their text.
+"""Formulas in linear temporal logic on finite traces (LTL-f) with past operators, and the parser for their text.
 
-Operators from loosest to tightest: `IFF <-> <=>`, `IMPLIES -> =>`, `OR | ||`, `XOR ^`, `AND & &&`, then `UNTIL RELEASE
-WEAK_UNTIL SINCE`, then the unary operators. `IFF`, `IMPLIES` and the binary temporal operators group to the right, the
-others to the left. Keywords are upper case, so that a predicate may be called `next`. Any name can be quoted, such as
-`"card shown"`. `str(formula)` gives this language with few parentheses. Parsing this text gives the same formula.
+Operators, from the loosest to the tightest: `IFF <-> <=>`, `IMPLIES -> =>`, `OR | ||`, `XOR ^`, `AND & &&`, then `UNTIL
+RELEASE WEAK_UNTIL SINCE`, then the unary operators. `IFF`, `IMPLIES` and the binary temporal operators group to the
+right, and the others group to the left. Keywords are upper case, so that a predicate may be called `next`. Any name can
+be quoted, such as `"card shown"`. `str(formula)` returns text in this language with few parentheses. Parsing that text
+gives the same formula.
 """
 
 import re
@@ -54,7 +55,7 @@ class Xor(_Binary, frozen=True):
 
 
 class Implies(_Binary, frozen=True):
-    """False only if the left operand is true and the right one false."""
+    """False only if the left operand is true and the right operand is false."""
 
 
 class Always(_Unary, frozen=True):
@@ -66,31 +67,33 @@ class Eventually(_Unary, frozen=True):
 
 
 class Next(_Unary, frozen=True):
-    """There is a next step and the operand holds there (strong next)."""
+    """There is a next step, and the operand holds there (strong next)."""
 
 
 class WeakNext(_Unary, frozen=True):
-    """This is the last step, or the operand holds at the next step."""
+    """This is the last step, or the operand holds at the next step (weak next)."""
 
 
 class Until(_Binary, frozen=True):
-    """The right operand holds now or later, and the left operand holds at every step before."""
+    """The right operand holds now or later, and the left operand holds at every step before that."""
 
 
 class Release(_Binary, frozen=True):
-    """The right operand holds until the left one does, that step included, or to the end."""
+    """The right operand holds up to and including the first step at which the left operand holds, or to the end if the
+    left operand never holds.
+    """
 
 
 class WeakUntil(_Binary, frozen=True):
-    """Like `Until`, but the left operand may also hold to the end."""
+    """Like `Until`, but the right operand need not occur if the left operand holds to the end."""
 
 
 class Yesterday(_Unary, frozen=True):
-    """There is a previous step and the operand held there (strong)."""
+    """There is a previous step, and the operand held there (strong)."""
 
 
 class Once(_Unary, frozen=True):
-    """The operand holds now or held at an earlier step."""
+    """The operand holds now or held at some earlier step."""
 
 
 class Historically(_Unary, frozen=True):
@@ -98,7 +101,7 @@ class Historically(_Unary, frozen=True):
 
 
 class Since(_Binary, frozen=True):
-    """The right operand held now or earlier, and the left operand at every step after that."""
+    """The right operand holds now or held earlier, and the left operand has held at every step after that."""
 
 
 Formula = (
@@ -134,7 +137,7 @@ RESERVED = frozenset(KEYWORDS.values()) | {"TRUE", "FALSE", "true", "false", "IF
 """Words that must be quoted when they name a predicate."""
 
 LEVELS: dict[type[Binary], int] = {Implies: 1, Or: 2, Xor: 3, And: 4, Until: 5, Release: 5, WeakUntil: 5, Since: 5}
-"""How tightly binary operators bind. Unary operators bind more tightly than all of these."""
+"""How tightly binary operators bind. Unary operators bind more tightly than any binary operator."""
 UNARY_LEVEL = 6
 RIGHT_ASSOCIATIVE = (Implies, Until, Release, WeakUntil, Since)
 
@@ -152,7 +155,7 @@ def operands(formula: Formula) -> tuple[Formula, ...]:
 
 
 def walk(formula: Formula) -> Iterator[Formula]:
-    """Yield the formula and all its parts from left to right, each one before its own parts."""
+    """Yield the formula and all its parts from left to right. Each part comes before its own parts."""
     waiting = [formula]
     while waiting:
         part = waiting.pop()
@@ -213,7 +216,7 @@ def _show(formula: Formula, around: int) -> str:
 
 
 DEEPEST = 200
-"""The maximum nesting of operators and of parentheses. Deeper formulas could exhaust a reader's stack."""
+"""The maximum nesting depth of operators and parentheses. Code that reads a deeper formula could exhaust its stack."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -260,13 +263,13 @@ _ELSEWHERE = {name: word for word, names in _OTHER_NAMES.items() for name in nam
 
 class _Token(Struct, frozen=True):
     kind: str
-    """The keyword or symbol, `name`, or `end`."""
+    """The keyword or symbol itself, `name`, or `end`."""
     text: str
     column: int
 
 
 def parse(text: str) -> Formula:
-    """Parse a formula. Raises `FormulaError` with the column."""
+    """Parse a formula. Raises `FormulaError` with the column of the error."""
     parser = _Parser(text)
     if parser.now.kind == "FOR":
         raise FormulaError(
@@ -278,7 +281,7 @@ def parse(text: str) -> Formula:
 
 
 def parse_rule(text: str) -> tuple[str | None, Formula]:
-    """Return the key of a leading `FOR EACH key:` (or None), and the formula after it."""
+    """Return the key of a leading `FOR EACH key:` (or None) and the formula after it."""
     parser = _Parser(text)
     key = parser.for_each() if parser.now.kind == "FOR" else None
     return key, parser.whole()
@@ -327,7 +330,7 @@ def _unreadable(word: str, column: int) -> FormulaError:
 
 
 def _meant(word: str) -> str:
-    """Return the keyword that a misspelt word may mean, or an empty string."""
+    """Return the keyword that a misspelt word probably stands for, or an empty string."""
     upper = word.upper()
     if upper in _UNARY or upper in _BINARY or upper == "IFF":
         return upper
@@ -351,9 +354,11 @@ class _Parser:
         self.place = 0
         self.operators = 0
         self.parentheses = 0
-        """The nesting of parentheses, counted separately so that every printed formula can be read again."""
+        """The nesting depth of parentheses, counted separately so that every printed formula can be parsed again."""
         self.future: list[tuple[int, str]] = []
-        """The column and word of each future operator so far, used to find those inside a past operator."""
+        """The column and word of each future operator read so far, used to find future operators inside a past
+        operator.
+        """
 
     @property
     def now(self) -> _Token:

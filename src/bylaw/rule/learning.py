@@ -1,12 +1,12 @@
-"""Learns rule weights from labelled acts, with a convex margin hinge or the paper's loss.
+"""Learns rule weights from labelled acts, with a convex hinge loss on the margin or with the paper's loss.
 
 In an example, each rule gives -1 (against the act), 1 (for the act) or 0. z is the weighted sum, and an act passes if z
-reaches the learned threshold. The default loss asks for a distance of 1 on the right side of the threshold. The loss is
-smooth near that distance and linear beyond it, so that a wrong label has limited effect. Weights are at least 0 and
-have an L2 penalty.
+reaches the learned threshold. The default loss asks each act to be at a distance of at least 1 from the threshold, on
+the correct side. The loss is smooth near that distance and linear on the wrong side, so that a wrong label has limited
+effect. Weights are at least 0 and have an L2 penalty.
 
-The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). It is least if all weights are 0, and with prohibitions
-only, safe acts can only reduce weights.
+The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). It is lowest when all weights are 0, and if all rules are
+prohibitions, safe acts can only reduce weights.
 """
 
 import math
@@ -23,32 +23,32 @@ Loss = Literal["hinge", "paper"]
 
 
 class LabelledAct(msgspec.Struct, frozen=True):
-    """The rules' results on one act or conversation, with its label."""
+    """The rules' results for one act or conversation, with its label."""
 
     leans: tuple[float, ...]
     safe: bool
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights by rule, and the threshold that belongs to them."""
+    """The weight of each rule, and the threshold that was learned with the weights."""
 
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules that no example tested. Each keeps a weight that denies a call by itself, because a missing example proves
-    nothing.
+    """Rules that no example tested. Each keeps a weight that denies a call by itself, because the lack of an example
+    proves nothing.
     """
 
     @property
     def eps(self) -> float:
-        """The threshold as a margin."""
+        """The threshold, expressed as a margin."""
         return math.tanh(self.threshold / 2)
 
 
 def learn(
     examples: Sequence[LabelledAct], rules: Sequence[str], *, loss: Loss = "hinge", l2: float = 1e-4, seed: int = 0
 ) -> Learned:
-    """Learn weights for `rules`. Each example has one lean per rule, in the same order."""
+    """Learn weights for `rules`. Each example has one entry per rule, in the same order."""
     if not examples or any(len(each.leans) != len(rules) for each in examples):
         raise CircuitError("there is nothing to learn from", hint="each example needs one number per rule")
     threshold = 0.0
@@ -64,10 +64,11 @@ def learn(
 
 
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
-    """Raise weights until each rule denies on its own, unless labels contradict this.
+    """Raise weights until each rule denies a call on its own, unless the labels contradict this.
 
-    The loss gives little weight to a rule that is never broken, or only together with others. This does not show that
-    the rule is unimportant. The weight is raised if this does not reduce the number of correctly classified examples.
+    The loss gives little weight to a rule that is never broken, or that is broken only together with others. This does
+    not show that the rule is unimportant. A weight is raised if this does not reduce the number of correctly classified
+    examples.
     """
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)
@@ -127,7 +128,9 @@ class LabelledActs:
 
 
 def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold: float = 0.0) -> float:
-    """Return the share of examples on the right side of the threshold. A sum within rounding of 0 counts as 0."""
+    """Return the share of examples on the right side of the threshold. A sum within rounding error of 0 is treated as
+    0.
+    """
     right = sum((z(each, theta) >= threshold - 1e-9) == each.safe for each in examples)
     return right / len(examples)
 
@@ -139,14 +142,15 @@ def z(example: LabelledAct, theta: Sequence[float]) -> float:
 def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false_alarms: float) -> float:
     """Return the strictest threshold that stops at most this share of the safe examples."""
     passing = sorted(z(each, theta) for each in examples if each.safe)
-    # The small number keeps 0.05 * 20 = 1 from being rounded down to 0.
+    # Adding a small number prevents 0.05 * 20 = 1 from being rounded down to 0.
     return passing[min(int(false_alarms * len(passing) + 1e-9), len(passing) - 1)] if passing else 0.0
 
 
 def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
-    """Return the weights and threshold with the least loss, by accelerated projected gradient with restarts.
+    """Return the weights and threshold with the lowest loss, found by accelerated projected gradient descent with
+    restarts.
 
-    A bound on the curvature sets the step size.
+    The step size comes from a bound on the curvature.
     """
     curvature = l2 + sum(share * (1.0 + sum(d * d for _, d in row)) for row, _, share in batch.rows)
     point = [0.0] * (size + 1)
@@ -171,7 +175,9 @@ def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -
 def descend_paper(
     examples: Sequence[LabelledAct], size: int, *, epochs: int = 30, rate: float = 0.1, seed: int = 0
 ) -> list[float]:
-    """Train by the paper's Algorithm 3, lines 26 to 37: random weights, one step per example and epoch."""
+    """Train with the paper's Algorithm 3, lines 26 to 37: start from random weights and take one step per example and
+    epoch.
+    """
     rng = random.Random(seed)
     theta = [rng.random() for _ in range(size)]
     steps = [LabelledActs([each]) for each in examples]
@@ -184,5 +190,5 @@ def descend_paper(
 
 
 def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Combine the acts of a trajectory into one example, taking the lowest value of each rule."""
+    """Combine the acts of a trajectory into one example that has the lowest value of each rule."""
     return tuple(min(column) for column in zip(*acts, strict=True))

@@ -1,12 +1,12 @@
-"""Letters (the distinct inputs of a formula at one step) and truth tables.
+"""Letters (the distinct inputs to a formula at one step) and truth tables.
 
-A formula's leaves are its largest parts without temporal operators. The rest is the temporal skeleton. A letter is one
-possible vector of leaf values, as bits. Formulas with the same skeleton and the same possible letters share an
-automaton, whatever their predicates are called.
+A formula's leaves are its largest parts without temporal operators. What remains is the temporal skeleton. A letter is
+one possible vector of leaf values, stored as bits. Formulas with the same skeleton and the same possible letters share
+an automaton, whatever the names of their predicates.
 
-A truth table gives a rule's value at one act as a boolean function of predicates. A propositional rule has one table. A
-temporal rule has one table per act, which says whether a value breaks the rule for good. Circuits use only tables, so
-both kinds of rule can be combined.
+A truth table gives a rule's value at one act as a Boolean function of predicates. A propositional rule has one table. A
+temporal rule has one table per act, which says whether the values at that act permanently violate the rule. Circuits
+use only tables, so both kinds of rule can be combined.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,11 +35,11 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values complies with a rule whose monitor is in a given state. None if unknown."""
+"""Whether an act with these values complies with a rule, given the state of its monitor. None if unknown."""
 
 
 class TruthTable(msgspec.Struct, frozen=True):
-    """A boolean function. `values[i]` is its value if predicate `atoms[j]` is bit j of i."""
+    """A Boolean function. `values[i]` is its value when each predicate `atoms[j]` is bit j of i."""
 
     atoms: tuple[str, ...]
     values: bytes
@@ -49,9 +49,9 @@ class TruthTable(msgspec.Struct, frozen=True):
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """Return the truth table of a propositional formula, over `names` or its own predicates.
+    """Return the truth table of a propositional formula over `names`, or over its own predicates by default.
 
-    `ALWAYS f` counts as `f` at the current act.
+    `ALWAYS f` is treated as `f` at the current act.
     """
     if isinstance(formula, Always):
         formula = formula.operand
@@ -62,7 +62,7 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return the truth table of a propositional formula over `names` as bits. All other predicates are in `known`."""
+    """Return the truth table of a propositional formula over `names`, as bits. All other predicates must be in `known`."""
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -70,7 +70,7 @@ def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool]
 
 
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
-    """Insert known predicates and fold constants. The result may still be a tautology."""
+    """Substitute the known predicates and fold constants. The result may still be a tautology."""
     match formula:
         case Atom(name):
             return Constant(known[name]) if name in known else formula
@@ -105,7 +105,7 @@ def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorb
 def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     """Return the table of a rule whose monitor may be in any of several states.
 
-    New predicates `name@0`, `name@1`, ... choose the state. They are always unknown.
+    New predicates `name@0`, `name@1`, ... select the state. Their values are always unknown.
     """
     first = tables[0]
     if all(table == first for table in tables):
@@ -115,27 +115,28 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     count = (len(tables) - 1).bit_length()
     names = (*first.atoms, *(f"{name}@{i}" for i in range(count)))
     _limit(names)
-    # Extra combinations repeat the last state. This changes no bound and keeps the weights nearly uniform.
+    # Extra combinations repeat the last state. This leaves the bounds unchanged and keeps the weights nearly uniform.
     chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
     return TruthTable(names, b"".join(chosen))
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """Return the table of a rule whose monitor lost track. Its value is unknown with and without the action."""
+    """Return the table of a rule whose monitor is lost. The rule's value is unknown both with and without the action."""
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
 class ActValues(msgspec.Struct, frozen=True):
-    """The known predicates of an act if an action is taken, and the differences if it is not."""
+    """The known predicates of an act if the action is taken, and those that differ if it is not."""
 
     action: str
     taken: Mapping[str, bool]
     left: Mapping[str, bool]
 
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
-        """Return the rule's table over the action and the unknown ones among its predicates `names`.
+        """Return the rule's table over the action and the unknown predicates among `names`.
 
-        `states` has one function per possible monitor state. It reports whether an act complies with the rule.
+        `states` contains one function per possible monitor state. The function reports whether an act complies with the
+        rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
@@ -198,14 +199,14 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 
 
 TABLE_CAP = 18
-"""With up to this many connected predicates, truth tables give the possible letters."""
+"""If at most this many predicates are connected, truth tables give the possible letters."""
 SEARCH_CAP = 1000
-"""The maximum number of cases in a search for letters."""
+"""The maximum number of cases to try in a search for letters."""
 LETTER_CAP = 4096
 
 
 class Alphabet(Struct, frozen=True):
-    """A formula's skeleton, and how predicates map to letters."""
+    """A formula's skeleton, and the mapping from predicates to letters."""
 
     skeleton: Formula
     """The formula with its leaves replaced by atoms named `0`, `1`, ..."""
@@ -213,11 +214,11 @@ class Alphabet(Struct, frozen=True):
     names: tuple[str, ...]
     """Predicates in order of appearance. Predicate `j` is bit `j` of an assignment."""
     possible: tuple[int, ...]
-    """All possible letters in order. Empty if there are too many to list."""
+    """All possible letters, in order. Empty if there are too many to list."""
     exact: bool
     """False if `possible` may contain impossible letters."""
     samples: tuple[int, ...] = ()
-    """Some possible letters, if there are too many to list."""
+    """Some of the possible letters, if there are too many to list."""
 
 
 def alphabet(formula: Formula) -> Alphabet:
@@ -232,7 +233,9 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the letters that completions of `known` give (none if too many), and whether the list is exact."""
+    """Return the letters that completions of `known` produce (none if there are too many), and whether the list is
+    exact.
+    """
     if known:
         settled = {name: value for name, value in known.items() if value is not None}
         leaves = [condition(leaf, settled) for leaf in leaves]
@@ -257,7 +260,7 @@ def letter_of(leaves: Sequence[Formula], assignment: Mapping[str, bool]) -> int:
 
 
 def _samples(leaves: Sequence[Formula], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the letters of a few assignments: all true, all false, each predicate alone, and mixtures."""
+    """Return the letters of a few assignments: all true, all false, each predicate true alone, and mixtures."""
     assignments = [dict.fromkeys(names, value) for value in (True, False)]
     assignments += [{name: name == one for name in names} for one in names[:24]]
     for seed in range(1, 25):
@@ -311,9 +314,9 @@ def _names(leaves: Sequence[Formula], group: Sequence[int]) -> list[str]:
 
 
 def _search(leaves: Sequence[Formula], group: Sequence[int]) -> tuple[list[int], bool]:
-    """Find the leaf vectors over many predicates by settling one predicate after another.
+    """Find the leaf vectors over many predicates by fixing one predicate after another.
 
-    If this takes too long, return every vector and False.
+    If the search takes too long, return every vector and False.
     """
     if len(group) > 12:
         return [], False

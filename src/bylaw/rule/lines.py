@@ -1,8 +1,8 @@
-"""The commands `bylaw rules eval`, `margin` and `risk`, with one JSON line per answer.
+"""The commands `bylaw rules eval`, `margin` and `risk`, which print one JSON line per answer.
 
 `eval` evaluates formulas on traces. `margin` assesses an action. `risk` estimates the probability that an agent breaks
-a rule if it continues as recorded. It multiplies a Markov chain of the agent's acts with the rule's automaton. States
-in which the rule is broken for good are absorbing.
+a rule if it continues to act as recorded. It combines a Markov chain of the agent's acts with the rule's automaton.
+States in which the rule is permanently violated are absorbing.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +36,7 @@ class EvalAnswer(msgspec.Struct, frozen=True):
 
 
 class LineFailure(msgspec.Struct, frozen=True):
-    """The output line for an input line with an error."""
+    """The output line for an input line that contains an error."""
 
     error: str
 
@@ -45,7 +45,7 @@ _decoder = msgspec.json.Decoder(EvalQuestion)
 
 
 def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> EvalAnswer:
-    """Evaluate a formula at the first step of a whole trace, as plain LTL-f."""
+    """Evaluate a formula at the first step of a whole trace, with the standard LTL-f semantics."""
     if not trace:
         raise FormulaError("the trace is empty", hint="LTL-f needs traces with at least one step")
     try:
@@ -61,7 +61,7 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
-    """Answer every line of JSON with one line. Return the exit status, which is 3 if any line failed."""
+    """Answer each JSON line with one line. Return the exit status, which is 3 if any line failed."""
     status = 0
     for number, line in enumerate(stdin):
         reply: object
@@ -89,7 +89,7 @@ def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule in a question. If no name is given, its formula is its name."""
+    """A rule in a question. If no name is given, the formula serves as the name."""
 
     formula: str
     weight: float | None = None
@@ -103,7 +103,9 @@ class MarginQuestion(msgspec.Struct, frozen=True):
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
-    """Values of predicates. Missing values are unknown. The action is tried both ways even if it is listed."""
+    """Predicate values. Missing values are unknown. The action is tried both as true and as false, even if it is
+    listed.
+    """
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 
@@ -117,7 +119,7 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit with numbered rules, and their names. The numbers allow two rules with the same name."""
+    """Return the circuit with numbered rules, and the rules' names. The numbers allow two rules to have the same name."""
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -144,15 +146,15 @@ def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 Bits = int
 """The values of the rule's predicates at an act."""
 ChainPlace = tuple[Bits | None, int]
-"""An act (None before the first), and the automaton's state after it."""
+"""An act (None before the first) and the automaton's state after it."""
 
 NO_CHANCE = 1e-12
-"""Smaller probabilities count as zero."""
+"""Probabilities below this are treated as zero."""
 LONGEST = 100_000
 
 
 class Chain(Struct, frozen=True):
-    """A Markov chain: how often one act follows another. The remaining probability is that the episode ends."""
+    """A Markov chain: how often one act follows another. The remaining probability is the chance that the episode ends."""
 
     names: tuple[str, ...]
     first: dict[Bits, float]
@@ -160,17 +162,17 @@ class Chain(Struct, frozen=True):
 
 
 class Risk(Struct, frozen=True):
-    """The probability of each outcome for a rule."""
+    """The probability of each outcome for one rule."""
 
     within: tuple[float, ...]
-    """The probabilities that one of the first k acts permanently violates the rule, for k = 1, 2, ..."""
+    """The probabilities that a rule is permanently violated within the first k acts, for k = 1, 2, ..."""
     ever: float
     unmet: float
     """The probability that the episode ends while the rule is still waiting."""
 
 
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:
-    """Learn the chain of the rule's predicates in these episodes. Empty episodes are ignored."""
+    """Learn the Markov chain of the rule's predicates from these episodes. Empty episodes are ignored."""
     names = program(rule.formula).names
     first: Counter[Bits] = Counter()
     follows: dict[Bits, Counter[Bits | None]] = defaultdict(Counter)
@@ -200,7 +202,7 @@ def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     now: dict[ChainPlace, float] = {(None, face.start): 1.0}
     within: list[float] = []
     broken = unmet = 0.0
-    # The probability that an episode continues falls to zero, because every recorded episode ended.
+    # The probability that an episode continues falls to zero because every recorded episode ended.
     while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
         later: dict[ChainPlace, float] = defaultdict(float)
         for (act, state), chance in now.items():

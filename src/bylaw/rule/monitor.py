@@ -1,11 +1,11 @@
 """Follows a rule act by act, even if some predicates are unknown.
 
-A monitor holds the set of possible states: one while everything is known, several after an unknown predicate. It
-reports a value if all states agree, and None otherwise.
+A monitor holds the set of possible states: one state while everything is known, and several after an unknown predicate.
+It reports a value if all states agree, and None otherwise.
 
-An act is one message or one call of the agent, with its turn and the messages and results before the turn. Later events
-do not change an act. One exception: whether a call follows a message in the same turn is only known at that call or at
-the turn's end.
+An act is one message or one call by the agent, with its turn and the messages and results that preceded the turn. Later
+events do not change an act, with one exception: whether a call follows a message in the same turn is only known at that
+call or at the end of the turn.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """Return the possible letters of a step. Missing predicates are unknown. Empty if there are too many."""
+        """Return the possible letters at a step. Missing predicates are unknown. Empty if there are too many letters."""
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -62,17 +62,19 @@ Values = Mapping[str, bool | None]
 """The known predicates at one act. None and missing names mean unknown."""
 
 States = tuple[int, ...] | None
-"""The possible states of a rule: one while everything is known. None once the monitor is lost."""
+"""The possible states of a rule. There is one while everything is known. None once the monitor is lost."""
 
 SET_CAP = 2048
-"""A monitor with more possible states is lost and reports None from then on."""
+"""A monitor with more possible states than this is lost and reports None from then on."""
 STEP_CAP = 500_000
-"""A monitor that needs more steps for one act is lost. The number of steps is its states times the possible letters."""
+"""A monitor that needs more steps than this for one act is lost. The number of steps is the number of states times the
+number of possible letters.
+"""
 
 
 class MonitorReport(Struct, frozen=True):
     broke: bool | None
-    """Whether this act (or the end) broke the rule. None if unknown."""
+    """Whether this act (or the end of the episode) broke the rule. None if unknown."""
     verdict: StateVerdict | None
     holds: bool | None
 
@@ -146,10 +148,10 @@ def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> Tru
 
 
 class Monitor:
-    """Follows one rule through an episode, or through one binding of a `FOR EACH` rule.
+    """Follows one rule through an episode, or one binding of a `FOR EACH` rule.
 
-    The act that breaks the rule for good is reported. The rule then starts again and keeps its history, so that `ALWAYS
-    f` with past-only f is judged at every act.
+    An act that permanently violates the rule is reported. The rule then starts again but keeps its history, so that
+    `ALWAYS f` is judged at every act if `f` refers only to the past.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -163,12 +165,12 @@ class Monitor:
         return report
 
     def is_decided(self, values: Values) -> bool:
-        """Whether unknown predicates at such an act change neither the report nor the next state."""
+        """Whether the unknown predicates at such an act affect neither the report nor the next state."""
         states, report = look(self._program, self._face, self._states, values)
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """Report the end of the episode. Events that the rule still waits for did not occur."""
+        """Report the end of the episode. Events that the rule was still waiting for did not occur."""
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
@@ -182,13 +184,13 @@ class Monitor:
 
 
 class Family:
-    """A `FOR EACH` rule with one monitor per binding, so that confirming one reservation does not cover another."""
+    """A `FOR EACH` rule with one monitor per binding, so that confirming one reservation does not also confirm another."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Follows all bindings that have not been seen yet. The monitor of a new binding starts as a copy of
-        this one.
+        """Follows all bindings that have not been seen yet. The monitor of a new binding starts as a copy of this
+        monitor.
         """
         self._monitors: dict[Hashable, Monitor] = {}
 
@@ -203,7 +205,7 @@ class Family:
         return list(self._monitors)
 
     def monitor(self, binding: Hashable) -> Monitor:
-        """Return a binding's monitor, created on first use."""
+        """Return a binding's monitor, which is created on first use."""
         if binding not in self._monitors:
             self._monitors[binding] = self._others.fork()
         return self._monitors[binding]
@@ -217,13 +219,13 @@ class Family:
         return reports
 
     def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
-        """Whether an act's unknown predicates change nothing for any binding. See `Monitor.is_decided`."""
+        """Whether the unknown predicates of an act change nothing for any binding. See `Monitor.is_decided`."""
         met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
-        """Return the rule's table for an act on one binding. `elsewhere` has the values for all others."""
+        """Return the rule's table for an act on one binding. `elsewhere` contains the values for all other bindings."""
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
             return lost(self.rule.name, act.action)
@@ -235,15 +237,15 @@ class Family:
 
 MEMO = 16_384
 _FEW = 8
-"""With up to this many unknown predicates, every completion is tried."""
+"""If there are at most this many unknown predicates, every completion is tried."""
 
 
 class RuleStep(Struct, frozen=True, gc=False):
-    """The effect of an act on the rules, by their index in `rules`."""
+    """The effect of an act on the rules, which are given by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
     unsure: tuple[int, ...] = ()
-    """Rules that may be broken, depending on an unknown predicate."""
+    """Rules that may be broken, depending on unknown predicates."""
 
 
 UNTOUCHED = RuleStep()
@@ -310,7 +312,7 @@ def rulebook(rules: Iterable[Rule]) -> Rulebook:
 
 
 class MonitorSet:
-    """The state of every rule in a book during one episode."""
+    """The state of every rule in a rule book during one episode."""
 
     def __init__(self, rules: Iterable[Rule] | Rulebook) -> None:
         self._book: Rulebook = rules if isinstance(rules, Rulebook) else rulebook(rules)
@@ -325,11 +327,11 @@ class MonitorSet:
         return other
 
     def needs(self, values: int, unknown: int) -> int:
-        """Return the bits of the unknown predicates that can change the next state of some rule."""
+        """Return, as bits, the unknown predicates that can change the next state of some rule."""
         return self._book.needs(self.states, values & ~unknown, unknown)
 
     def mask(self, values: Values) -> tuple[int, int]:
-        """Return the true and the known predicates as bits. Names that no rule uses are left out."""
+        """Return the true predicates and the known predicates, each as bits. Names that no rule uses are left out."""
         true = known = 0
         bits = self._book.bits
         for name, value in values.items():
@@ -340,7 +342,9 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act: the bits of the true predicates, and of the known predicates (all by default)."""
+        """Read one act. Takes the true predicates and the known predicates as bits. By default, all predicates are
+        known.
+        """
         self.states, step = self._book.step(self.states, values, known)
         return step
 
@@ -350,7 +354,7 @@ class MonitorSet:
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the indexes of the rules that the end of the episode breaks, and of those that it may break."""
+        """Return the indexes of the rules that the end of the episode breaks, and of the rules that it may break."""
         broken, open = list[int](), list[int]()
         for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
@@ -367,23 +371,23 @@ class Act(Struct, frozen=True):
     text: str
     """The text of a message. Empty for a call."""
     sayings: tuple[Message, ...]
-    """The user's messages since the agent's last turn."""
+    """The user's messages since the agent's previous turn."""
     results: tuple[Result, ...]
-    """Tool results since the agent's last turn."""
+    """Tool results since the agent's previous turn."""
     calls_in_turn: int
-    """The number of calls in the turn so far, including this act. The next two fields also count the turn so far."""
+    """The number of calls in the turn so far, including this act. The next two fields also cover the turn so far."""
     writes_in_turn: int
     text_in_turn: bool
     effect: str
-    """The called tool's effect. Empty for a message."""
+    """The effect of the called tool. Empty for a message."""
     fault: str = ""
-    """Why a call's arguments are unreliable."""
+    """Why the arguments of a call are unreliable."""
     captured: bool = True
-    """False for a message whose text was not recorded."""
+    """False for a message with no recorded text."""
     without_call: bool = False
-    """Whether the turn makes no call, so that the message waits for the user."""
+    """Whether the turn makes no calls, so that the message waits for the user's reply."""
     asked: str = ""
-    """The agent's last message before this turn, which the user may have answered."""
+    """The agent's last message before this turn. The user may have answered it."""
 
     def returns(self) -> list[str]:
         return [result.text for result in self.results]
@@ -395,7 +399,7 @@ class Act(Struct, frozen=True):
 
 
 _APART = frozenset(("results", "sayings", "fault", "captured", "without_call"))
-"""Fields that the guard language sees differently or not at all."""
+"""Fields that the guard language represents differently or omits."""
 
 
 class TurnSpan(Struct, frozen=True, gc=False):
@@ -417,5 +421,5 @@ def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message has more than whitespace. An unrecorded message may have more."""
+    """Whether a message contains more than whitespace. An unrecorded message may contain more."""
     return not message.captured or (bool(message.text) and not message.text.isspace())

@@ -1,9 +1,10 @@
-"""Formula progression: what a formula demands of the rest of a trace after a step, and its values over a whole trace.
+"""Formula progression: what a formula demands of the rest of a trace after a step, and the formula's values over a
+whole trace.
 
-Future parts are in negation normal form. The demand then combines "there is a next step and `g` holds there" (strong)
+Future parts are in negation normal form. The demand then combines "there is a next step, and `g` holds there" (strong)
 and "if there is a next step, `g` holds there" (weak) without negation. Such a combination has exactly one minimal
-disjunctive form, which is the state. The state also has one bit for each past operator. `values_of` computes the values
-of formulas that are too large for a monitor.
+disjunctive form, which serves as the state. The state also has one bit for each past operator. `values_of` computes the
+values of formulas that are too large for a monitor.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ from bylaw.rule.formula import (
 )
 
 Demand = frozenset[int]
-"""The demand on the rest of the trace: at least one of these sets must be met. Each set is given as bits."""
+"""The demand on the rest of the trace. At least one of these sets must be met in full. Each set is stored as bits."""
 State = tuple[int, Demand]
 
 MET: Final[Demand] = frozenset([0])
@@ -44,7 +45,7 @@ DEMAND_CAP = 600
 
 
 class TooLargeError(FormulaError):
-    """A formula's demand has too many alternatives."""
+    """Raised if a formula's demand has too many alternatives."""
 
     def __init__(self) -> None:
         super().__init__("the formula is too large to follow", hint="split it into several rules")
@@ -57,7 +58,7 @@ class Progression:
         self._past = _Past()
         self._nodes: list[tuple[str, int, int]] = []
         self._reads: list[int] = []
-        """For each node, the past-only parts whose value can affect it."""
+        """For each node, the past-only parts whose values can affect it."""
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._normal: dict[tuple[Formula, bool], int] = {}
         self._moves: dict[tuple[int, int], Demand] = {}
@@ -68,10 +69,10 @@ class Progression:
         self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
         self._fresh: Demand = frozenset([1 << 2 * root])
         self.start: State = (0, self._fresh)
-        """The state before the first step: if there is a first step, the formula holds there."""
+        """The state before the first step. It demands that, if there is a first step, the formula holds there."""
 
     def rearmed(self, state: State) -> State:
-        """Return a state with the same history in which the whole formula is demanded again."""
+        """Return a state that keeps the history but demands the whole formula again."""
         return state[0], self._fresh
 
     def step(self, state: State, letter: int) -> State:
@@ -116,14 +117,16 @@ class Progression:
                 alternative ^= low
             if met == MET:
                 return MET
-            # Minimise once at the end, because minimising each alternative is slow for large demands.
+            # Minimise once at the end, because minimising after each alternative is slow for large demands.
             found = found | met if found else met
             if len(found) > 2 * DEMAND_CAP:
                 found = _minimal(found)
         return found if len(demand) == 1 else _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
-        """Return what `node` demands of the rest of the trace. `now` has the current values of the past-only parts."""
+        """Return what `node` demands of the rest of the trace. `now` contains the current values of the past-only
+        parts.
+        """
         now &= self._reads[node]
         known = self._moves.get((node, now))
         if known is not None:
@@ -212,25 +215,25 @@ class Progression:
 
 
 class _Past:
-    """The past-only parts of a formula. Their values follow from one bit per part and the current letter."""
+    """The past-only parts of a formula. Their values are determined by one bit per part and the current letter."""
 
     def __init__(self) -> None:
         self.bits = 0
         self._program: list[tuple[str, int, int, int]] = []
-        """For each formula: its kind, the indexes of its operands (or the leaf), and its bit.
+        """For each formula: its kind, the indexes of its operands (or the number of its leaf), and its bit.
 
-        Operands come before operators.
+        Operands come before the operators that use them.
         """
         self._places: dict[Formula, int] = {}
         self._watched: dict[int, int] = {}
 
     def watch(self, formula: Formula) -> int:
-        """Return the index of a formula's value in the result of `read`."""
+        """Return the index of a formula's value in the results of `read`."""
         place = self._place(formula)
         return self._watched.setdefault(place, len(self._watched))
 
     def read(self, bits: int, letter: int) -> tuple[int, int]:
-        """Return the watched formulas' values at a step as bits, and the bits for the next step."""
+        """Return the values of the watched formulas at a step as bits, and the bits to pass to the next step."""
         values: list[int] = []
         after = 0
         for kind, left, right, bit in self._program:
@@ -313,7 +316,7 @@ def _either(left: Demand, right: Demand) -> Demand:
 
 
 def _minimal(alternatives: Iterable[int]) -> Demand:
-    """Drop alternatives that demand more than another alternative does."""
+    """Drop each alternative that demands more than another alternative."""
     found = list(alternatives)
     if len(found) < 2:
         return frozenset(found)

@@ -19,9 +19,11 @@ class Reach(Struct, frozen=True):
 
 
 def reach(formula: Formula, acts: Sequence[Values]) -> Reach:
-    """Return where a rule can break in conversations of these acts, each given by its known predicates.
+    """Return the places where a rule can break in conversations made up of these acts. Each act is given by its known
+    predicates.
 
-    Unknown predicates may have any value. A rule whose automaton is too large to search can break everywhere.
+    Unknown predicates may have any value. A rule whose automaton is too large to search is assumed to be breakable
+    everywhere.
     """
     ready = program(formula)
     face = ready.pair.rearming

@@ -22,36 +22,36 @@ class Rule(Struct, frozen=True):
     policy: str = ""
     weight: float = 1.0
     hard: bool = False
-    """Whether the rule is a veto. A veto is not part of the margin and cannot be outvoted."""
+    """Whether the rule is a veto. A veto is not part of the margin, so other rules cannot outvote it."""
     physical: bool = False
-    """Whether the rule is knowledge. A hard rule excludes worlds; a soft rule makes them less likely."""
+    """Whether the rule is knowledge. A hard knowledge rule excludes worlds; a soft one makes them less likely."""
     for_each: str | None = None
-    """The key of `FOR EACH key:`. Each value of the key has its own monitor."""
+    """The key in `FOR EACH key:`. Each value of the key has its own monitor."""
 
     @property
     def text(self) -> str:
-        """The text of the rule, as `read_rule` parses it."""
+        """The text of the rule, in the form that `read_rule` parses."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
     def denies_alone(self, eps: float) -> bool:
-        """Whether a call that breaks only this rule is denied at the margin `eps`."""
+        """Whether a call that breaks only this rule is denied with the margin `eps`."""
         return self.hard or tanh(-self.weight / 2) < eps
 
 
 def threshold_of(eps: float) -> float:
-    """Return the weighted sum that gives the margin `eps`."""
+    """Return the weighted sum that corresponds to the margin `eps`."""
     return 2 * atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
 
 
 def denying_weight(threshold: float) -> float:
-    """Return a weight that denies a call on its own, at distance 1 from the threshold."""
+    """Return a weight that denies a call on its own, at a distance of 1 from the threshold."""
     return max(1.0 - threshold, 1.0)
 
 
 def read_rule(
     name: str, text: str, *, policy: str = "", weight: float = 1.0, hard: bool = False, physical: bool = False
 ) -> Rule:
-    """Parse a rule. Raises `FormulaError` with the column."""
+    """Parse a rule. Raises `FormulaError` with the column of the error."""
     key, formula = parse_rule(text)
     return Rule(name, formula, policy=policy, weight=weight, hard=hard, physical=physical, for_each=key)
 
@@ -60,7 +60,9 @@ Over = Literal["deny", "ask"]
 
 
 class Limit(Struct, frozen=True):
-    """A maximum number of calls within a period, per tenant, per agent, or per value of the context or call."""
+    """A limit on the number of calls within a period, counted per tenant, per agent, or per value in the context or the
+    call.
+    """
 
     name: str
     policy: str
@@ -71,7 +73,7 @@ class Limit(Struct, frozen=True):
     per: str = "tenant"
     """`tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
     over: Over = "deny"
-    """The decision on a call that exceeds the limit."""
+    """The decision on a call that would exceed the limit."""
 
     @property
     def text(self) -> str:
@@ -79,29 +81,31 @@ class Limit(Struct, frozen=True):
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 
     def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
-        """Return the tenant, agent or value that a call counts against. None if unknown."""
+        """Return the tenant, agent or value that a call is counted against. None if unknown."""
         where, _, name = self.per.partition(".")
         if where == "tenant":
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        # Compare names the way ids are compared, so that another spelling counts as the same customer.
+        # Compare names as ids are compared, so that a different spelling is counted as the same customer.
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
-        """Return a key for names that a tool may treat as one, such as `ac-22` and `ac22`. Agents are not merged."""
+        """Return a key that is equal for names that a tool may treat as the same, such as `ac-22` and `ac22`. Agents
+        are never merged.
+        """
         return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property
     def whom(self) -> str:
-        """Return the unit of counting in words."""
+        """Return what calls are counted by, in words."""
         return f"`{self.per.rpartition('.')[2]}`"
 
 
 LintKind = Literal["contradictory", "duplicate", "subsumed", "blocked", "no_value"]
 
 SUBSET_CAP = 4
-"""The maximum number of rules to combine."""
+"""The maximum number of rules to combine in one check."""
 TRIES_CAP = 3000
 
 
@@ -110,13 +114,13 @@ class LintFinding(Struct, frozen=True):
     rules: tuple[str, ...]
     message: str
     subject: str = ""
-    """The action that can never be taken, or the predicate without a value."""
+    """The action that can never be taken, or the predicate that cannot have a value."""
 
 
 def lint(
     rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None
 ) -> list[LintFinding]:
-    """Return all faults. `ways` are the predicates that have a definition; None skips this check.
+    """Return all faults. `ways` lists the predicates that have a definition; None skips the check for definitions.
 
     A question that cannot be settled within the caps is not reported.
     """
@@ -137,7 +141,7 @@ def lint(
 
 
 def is_hopeless(formula: Formula) -> bool:
-    """Whether no trace satisfies the formula. Returns False if this cannot be settled."""
+    """Whether the formula is unsatisfiable. Returns False if this cannot be settled."""
     own = alphabet(formula)
     try:
         plain = automaton(own).plain
@@ -168,7 +172,7 @@ def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
 
 
 def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
-    """Return the smallest consistent set of rules that forbids the action altogether."""
+    """Return the smallest consistent set of rules that together forbid the action in every case."""
     taken = Eventually(Atom(action))
     tries = 0
     for size in range(1, SUBSET_CAP + 1):

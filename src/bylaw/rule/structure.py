@@ -1,4 +1,4 @@
-"""Groups rules into circuits by action, and measures how vague predicates are (ShieldAgent, Eq. 3)."""
+"""Groups rules into circuits by action, and measures how vague the predicates are (ShieldAgent, Eq. 3)."""
 
 import math
 import zlib
@@ -15,7 +15,7 @@ Vector = Sequence[float]
 
 
 Embedder = Callable[[Sequence[str]], Sequence[Vector]]
-"""Returns one vector per string, in order. All vectors have the same length."""
+"""Returns one vector per string, in the same order. All vectors have the same length."""
 
 
 PLACES = 512
@@ -26,7 +26,7 @@ MOST_CLUSTERS = 12
 
 
 class HashedNgrams:
-    """Embeds text as hashed counts of character n-grams and words, normalised to length 1.
+    """Embeds text as hashed counts of character n-grams and words, normalised to unit length.
 
     This compares spelling, not meaning: `is_private` is near `private_data` and far from `confidential`.
     """
@@ -42,13 +42,13 @@ class HashedNgrams:
             pieces = [padded[i : i + n] for n in SIZES for i in range(max(1, len(padded) - n + 1))]
             for piece in (*pieces, padded):
                 code = zlib.crc32(piece.encode())
-                # A sign per piece makes collisions cancel on average.
+                # Giving each piece a sign makes collisions cancel out on average.
                 vector[code % PLACES] += 1.0 if code & 0x8000_0000 else -1.0
         return normalised(vector)
 
 
 def normalised(vector: Vector) -> list[float]:
-    """Return the vector at length 1. A zero vector stays zero."""
+    """Return the vector scaled to length 1. A zero vector stays zero."""
     length = math.sqrt(math.fsum(x * x for x in vector))
     return [x / length for x in vector] if length else list(vector)
 
@@ -62,7 +62,9 @@ LARGE = 80
 
 
 def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
-    """Return the cluster number of each node. Without a `count`, the largest eigengap sets the number of clusters."""
+    """Return the cluster number of each node. If no `count` is given, the largest eigengap determines the number of
+    clusters.
+    """
     size = len(adjacency)
     if size <= 1:
         return [0] * size
@@ -79,9 +81,9 @@ def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
 
 
 def eigenpairs(matrix: Matrix) -> tuple[list[float], list[list[float]]]:
-    """Return the eigenvalues of a symmetric matrix in ascending order, with eigenvectors.
+    """Return the eigenvalues of a symmetric matrix in ascending order, with their eigenvectors.
 
-    Uses Jacobi rotations, and scipy for a large matrix if the extra `learn` is installed.
+    Uses Jacobi rotations or, for a large matrix, scipy if the extra `learn` is installed.
     """
     if len(matrix) > LARGE:
         try:
@@ -124,7 +126,7 @@ def _rotate(a: list[list[float]], turned: list[list[float]], p: int, q: int) -> 
 
 
 def _grouped(points: Sequence[Sequence[float]], count: int) -> list[int]:
-    """Group points by k-means with far-apart starts. Ties go to the earlier cluster."""
+    """Group points by k-means with starting points that are far apart. Ties go to the earlier cluster."""
 
     def distance(left: Sequence[float], right: Sequence[float]) -> float:
         return math.fsum((x - y) ** 2 for x, y in zip(left, right, strict=True))
@@ -151,11 +153,11 @@ Texts = Mapping[str, str]
 
 
 class Clusters(msgspec.Struct, frozen=True):
-    """State predicates that belong together, for browsing and pruning."""
+    """State predicates that belong together. Used for browsing and pruning."""
 
     labels: dict[str, int]
     merged: dict[str, int]
-    """The clusters after Algorithm 3, lines 7 to 11: those with co-occurring predicates are merged."""
+    """The clusters after Algorithm 3, lines 7 to 11, which merge clusters with co-occurring predicates."""
 
     @property
     def groups(self) -> list[list[str]]:
@@ -207,8 +209,8 @@ def cluster(
     threshold: float = 0.8,
     embed: Embedder | None = None,
 ) -> Clusters:
-    """Cluster state predicates (Algorithm 3, lines 1 to 11). A common rule or close vectors make two predicates
-    adjacent.
+    """Cluster state predicates (Algorithm 3, lines 1 to 11). Two predicates are adjacent if they share a rule or have
+    similar vectors.
     """
     place = {name: i for i, name in enumerate(states)}
     vectors = (embed or HashedNgrams())(list(states.values()))
@@ -234,7 +236,7 @@ def circuits(rules: Sequence[Rule], actions: Iterable[str], *, eps: float = 0.0)
 
 
 def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules that mention the action, and the physical rules that are connected to them through shared
+    """Return the rules that mention the action, and the physical rules connected to those rules through shared
     predicates.
 
     Any other rule has the same value with and without the action.
@@ -253,9 +255,10 @@ def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
 
 
 def by_clusters(action: str, rules: Sequence[Rule], clusters: Clusters) -> list[Rule]:
-    """Return every rule of every cluster that has a rule about the action (Algorithm 3, lines 12 to 25).
+    """Return every rule in every cluster that has a rule about the action (Algorithm 3, lines 12 to 25).
 
-    A rule without state predicates belongs to no cluster and so to no circuit. The paper does not define this case.
+    A rule without state predicates belongs to no cluster and therefore to no circuit. The paper does not define this
+    case.
     """
     chosen: set[str] = set()
     for label in sorted(set(clusters.merged.values())):

@@ -1,11 +1,11 @@
 """Tracks the approvals requested in one conversation and applies the reviewers' answers to later decisions.
 
-An approval covers one exact call with the facts at the time of the approval. It can be used once and never lifts a
-denial. A rejection covers every spelling of the call that a tool may treat as the same. It lasts as long as the
-policies object for the same reasons on the same facts.
+An approval covers one exact call with the facts as they were when it was approved. It can be used once and never lifts
+a denial. A rejection covers every spelling of the call that a tool may treat as the same. It lasts as long as the
+policies object for the same reasons, based on the same facts.
 
-A caller that keeps the history itself opens a new conversation with every request. Its approvals are found again by
-call, facts and principal, if the new history continues the earlier one.
+A caller that keeps the history itself opens a new conversation with every request. Its earlier approvals are matched by
+call, facts and principal, provided that the new history continues the earlier one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,8 +25,8 @@ from bylaw.trace.event import Call
 AGAIN = 1000
 """The maximum number of approvals that may be requested for one call on the same facts."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
-"""Why an approval expired: nobody answered in time, nobody used it in time, its facts changed, the conversation passed
-to another principal, or the call ran on another approval.
+"""Why an approval expired: nobody answered in time, nobody used it in time, its facts changed, the conversation was
+handed over to another principal, or the call ran under another approval.
 """
 
 
@@ -35,11 +35,11 @@ IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
-    """The grounds of a decision after reviewers have answered, and the approval changes to record."""
+    """The grounds of a decision after the reviewers have answered, and the approval changes to record."""
 
     grounds: Sequence[Ground]
     approval: str = ""
-    """The id of the approval that the call waits for, or of the one that lets it run."""
+    """The id of the approval that the call is waiting for, or of the approval that lets it run."""
     changes: Sequence[Change] = ()
 
 
@@ -51,12 +51,12 @@ class Approvals:
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._former: dict[str, Change] = {}
-        """Requests made for a previous principal. Approving them has no effect."""
+        """Requests made on behalf of a previous principal. Approving them has no effect."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """Maps an approval's id to the conversation that requested it, if that is another conversation."""
+        """Maps the id of each approval that another conversation requested to that conversation."""
         self._beside: list[Change] = []
-        """Approved requests from the same principal's other conversations. They may belong to this conversation."""
+        """Approved requests from other conversations of the same principal. They may belong to this conversation."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
@@ -69,7 +69,7 @@ class Approvals:
             self._requests, self._handed_over = {}, handed_over
 
     def left_behind(self) -> list[Change]:
-        """Return the changes that end the approvals of a previous principal."""
+        """Return the changes that end the approvals requested for a previous principal."""
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
         changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]
@@ -96,12 +96,12 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Find earlier requests for the same call under the same pack and principal. Return the name of the next
+        """Find earlier requests for the same call under the same pack and principal. Return the name for the next
         request.
 
-        An approval is used only if `is_ours` says that this conversation requested it. A rejection counts from any
-        conversation of the principal. A host may edit a history, so an unused approval may still belong to this
-        conversation. Such an approval ends when the call runs on another approval.
+        An approval is used only if `is_ours` confirms that this conversation requested it. A rejection counts,
+        whichever of the principal's conversations it comes from. A host may edit a history, so an unused approval may
+        still belong to this conversation. Such an approval ends when the call runs under another approval.
         """
         if _is_denied(grounds):
             return ""
@@ -138,7 +138,7 @@ class Approvals:
         decision: str = "",
         read: Mapping[str, Any] | None = None,
     ) -> ApprovalRuling:
-        """Apply the reviewers' answers about this call to the grounds, or request an approval called `name`.
+        """Apply the reviewers' answers about this call to the grounds, or request an approval named `name`.
 
         `decision` is the id of the decision, if it differs from `name`.
         """
@@ -147,7 +147,7 @@ class Approvals:
         made = judgement.made.call
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
         apart = fingerprint(_policy_facts(judgement, grounds, terms))
-        # A stop is temporary, so it must not change the facts of an approval.
+        # A stop is temporary, so it must not change the facts that an approval depends on.
         facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
@@ -215,14 +215,14 @@ class Approvals:
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
-        """Return a rejection of the call, of another spelling, or of one of its actions.
+        """Return a rejection of the call, of another spelling of the call, or of one of its actions.
 
-        The rejection counts only while the policies object for the same reasons. The reasons against another spelling
-        are not compared, because they may name other things.
+        The rejection counts only while the policies object for the same reasons. For another spelling, the reasons are
+        not compared because they may name other things.
         """
         rejected = [each for each in self._requests.values() if self._last[each.approval].status == "rejected"]
         for each in rejected:
-            # Earlier versions did not record the reasons. Rejections from these versions still count.
+            # Earlier versions did not record the reasons. Rejections recorded by those versions still count.
             is_same = each.call == call and each.apart in ("", apart)
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
             is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
@@ -244,7 +244,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether only questions stop a call, and a reviewer must answer at least one of them."""
+    """Whether a call is stopped only by questions, at least one of which a reviewer must answer."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 
@@ -259,7 +259,7 @@ def _is_for_user(ground: Ground) -> bool:
 
 
 def lift(ground: Ground, by: str) -> Ground:
-    """Change a ground after a reviewer's approval. Questions for the user remain unanswered."""
+    """Update a ground after a reviewer's approval. Questions for the user remain unanswered."""
     if ground.posture != "enforce" or not _is_for_person(ground):
         return ground
     left = tuple(each for each in ground.questions if each.whom == "user")
@@ -292,10 +292,11 @@ def question(grounds: Iterable[Ground]) -> str:
 
 
 def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts that a decision depends on: every fact read with its value, and every undecided ground.
+    """Return the facts that a decision depends on: every fact that was read, with its value, and every undecided
+    ground.
 
     The user's pending confirmation is left out, so that an approval counts whether the user answers before or after the
-    reviewer. If a reviewer may stand in for the user, it is included.
+    reviewer. The confirmation is included if a reviewer may answer in place of the user.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(
@@ -307,5 +308,5 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
 
 
 def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts that a decision depends on, without stops, doubts and limits, which are temporary."""
+    """Return the facts that a decision depends on, excluding stops, doubts and limits, which are temporary."""
     return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

@@ -21,19 +21,19 @@ from bylaw.shield.limiting import recorded_ground
 from bylaw.trace.event import Approved, Call, Trajectory
 
 Place = tuple[str, int, int]
-"""The file of a conversation, its position in the file, and the step of a call."""
+"""The file that contains a conversation, the conversation's position in the file, and the step of a call."""
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """One version's decision before the call and its verdict after the call. Both are None if no policy applies to the
-    call.
+    """One pack version's decision before the call and its verdict after the call. Both are None if no policy applies to
+    the call.
     """
 
     decision: Answer | None
     verdict: Verdict | None
     because: str = ""
     stops: bool = False
-    """Whether the decision stops the call under the policy's posture."""
+    """Whether the decision stops the call, given the policy's posture."""
 
 
 class CallOutcome(Struct, frozen=True):
@@ -42,7 +42,7 @@ class CallOutcome(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """Both versions' answers of a policy on one call, if they differ."""
+    """One policy's answers on one call under the two versions, if they differ."""
 
     policy: str
     conversation: str
@@ -68,22 +68,22 @@ class Backtest(Struct, frozen=True):
     changed_calls: int
     """The number of calls whose overall decision differs."""
     now_stopped: int
-    """The number of calls that the old version allows and the new version stops."""
+    """The number of calls that the old version allows but the new version stops."""
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """The number of calls under a limit that have no time, so that the limit cannot be checked."""
+    """The number of calls that are subject to a limit but have no time, so that the limit cannot be checked."""
 
 
 class Replayed(Struct):
-    """The result of one version for a recorded call. If there is no verdict, only a limit applies to the call."""
+    """One version's result for a recorded call. If there is no verdict, the call is subject only to a limit."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
 
     @property
     def whole(self) -> CallOutcome:
-        """The overall outcome. A call to which no policy applies counts as having run."""
+        """The overall outcome. A call to which no policy applies is treated as having run."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
@@ -99,8 +99,8 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """Decide and judge every recorded call of the agent, using only the events before the call. Return the results by
-    step.
+    """Decide and judge every call that the agent made in the recording, using only the events before each call. Return
+    the results by step.
 
     The calls are replayed as recorded, even after a call that the shield would have stopped.
     """
@@ -136,7 +136,9 @@ class _Version:
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """Yield the calls that a limit stops. The flag is False if it is unknown which person a call counts against."""
+        """Yield the calls that a limit stops. The flag is False if it is unknown which person the call should be
+        counted against.
+        """
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
@@ -148,7 +150,7 @@ class _Version:
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
     """Replay the same conversations under both versions.
 
-    Limits count calls across all conversations by time, so calls under limits are compared last.
+    Limits count calls across all conversations in order of time, so the calls under limits are compared last.
     """
     versions, conversations = (_Version(old), _Version(new)), 0
     limited: dict[Place, tuple[Trajectory, Call, list[Replayed]]] = {}

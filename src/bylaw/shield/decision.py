@@ -1,4 +1,4 @@
-"""The records of a decision and of its grounds. All text in them comes from the author of the pack."""
+"""The records of a decision and of its grounds. All text in them comes from the pack's author."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -15,32 +15,32 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""Answers by severity, the most severe first. The overall answer is the most severe one that any policy gives."""
+"""The possible answers, the most severe first. The overall answer is the most severe one that any policy gives."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call has already run since the user's last message. Empty means no; otherwise `done` or
+"""Whether the same call has already run since the user's last message: empty if it has not, otherwise `done` or
 `perhaps`.
 """
 
 Whom = Literal["user", "person"]
-"""Who can answer: the user, through the agent, or a reviewer (`person`) who is responsible for the policy or
-the host.
+"""Who can answer: the user (through the agent), or the reviewer (`person`) who is responsible for the policy or the
+host.
 """
 
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
 class LookUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up, with its arguments, that would show a missing fact."""
+    """A look-up, with its arguments, that would reveal a missing fact."""
 
     tool: str
     arguments: dict[str, Any]
     facts: tuple[str, ...]
     instead: bool = False
-    """Whether the look-up replaces the refused call."""
+    """Whether to make the look-up in place of the refused call."""
 
 
 class Question(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Ground(Struct, frozen=True, omit_defaults=True):
 
     policy: str
     kind: GroundKind
-    """What the objection comes from. `call`: the call could not be judged. `action`: the call performs no declared
+    """The source of the objection. `call`: the call could not be judged. `action`: the call performs no declared
     action. `person`: a reviewer rejected the call. `stop`: a stop covers the call. `unguarded`: no policy applies to
     this write. `doubt`: the host objects to the tool.
     """
@@ -68,26 +68,26 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     missing: tuple[str, ...] = ()
     """Facts that the answer depends on and that the agent has not seen."""
     look_ups: tuple[LookUp, ...] = ()
-    """Look-ups, in the order in which to make them."""
+    """Look-ups, in the order in which they should be made."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Look-ups that failed, and that may be tried again if nobody can be asked."""
+    """Look-ups that failed but may be tried again if nobody can be asked."""
     failed: bool = False
-    """Whether the guard failed. If so, `because` contains the failing line, for the author of the guard."""
+    """Whether the guard failed. If so, `because` contains the failing line for the guard's author."""
     for_agent: str = ""
-    """The missing consent or the stop, in words for the agent."""
+    """The missing consent or the stop, described for the agent."""
     stands_in: bool = False
-    """Whether a reviewer is asked instead of the user because the host does not report user messages. The reviewer's
+    """Whether a reviewer is asked in place of the user because the host does not report user messages. The reviewer's
     approval is recorded as an override.
     """
     is_unheard: bool = False
-    """Whether the ground asks the user although the host would not report the answer."""
+    """Whether the ground asks the user a question although the host would not report the answer."""
     puts_card: bool = False
-    """Whether the user's answer to a card would settle the ground."""
+    """Whether the ground would be settled by the user's answer to a card."""
 
 
 class Text:
-    """Text that is not composed until it is read."""
+    """Text that is composed only when it is read."""
 
     __slots__ = ("_made", "_make")
 
@@ -122,8 +122,8 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """The answer before the posture is applied."""
     allowed: bool
     enforced: Posture
-    """The posture behind `allowed`: the strictest posture among objecting grounds, or `enforce` if there are no
-    objections.
+    """The posture that determines `allowed`: the strictest posture of the objecting grounds, or `enforce` if there are
+    no objections.
     """
     grounds: tuple[Ground, ...] = ()
     """The grounds of every policy that applies to the call, with the objections first."""
@@ -131,58 +131,59 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """Whether the call is a write to which no policy applies."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
-    """The message for the reviewer. It is a `Text`, or a string if the decision was read from a log."""
+    """The message for the reviewer. A `Text`, or a string if the decision was read from a log."""
     approval: str = ""
-    """The id of the approval that the call waits for, or of the one that lets it run."""
+    """The id of the approval that the call is waiting for, or of the approval that lets it run."""
     seconds: float = 0.0
     """The time that the decision took, in seconds."""
     model_queries: int = 0
-    """The number of model requests since the previous decision."""
+    """The number of requests sent to models since the previous decision."""
     probability: float | None = None
-    """The probability that the call is permitted, if circuits were used."""
+    """The probability that the call is permitted. Set if circuits were used."""
     interval: tuple[float, float] | None = None
-    """The range of the margin over all possible values of unknown predicates."""
+    """The range of the margin over all possible values of the unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """The model's answers to predicates since the previous decision, each with the quoted words."""
+    """The values that the model has given predicates since the previous decision, each with the words that it quoted.
+    """
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups made by the shield. The grounds use their results, except with `resolve: show`: then the agent sees the
-    results and makes the call again.
+    """Look-ups made by the shield. The grounds use their results. The exception is `resolve: show`, with which the
+    agent sees the results and makes the call again.
     """
     evidence: tuple[Ground, ...] = ()
     """Each policy's answer based only on what the agent had seen. Set if `grounds` use further facts."""
     is_over: bool = False
     """For a repeated request: whether the allowed call has returned a result in the meantime. If so, a write is not
-    allowed again.
+    allowed a second time.
     """
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set if this decision repeats an earlier one, because the call was interrupted or is being resumed."""
+    """Set if this decision repeats an earlier one because the call was interrupted or is being resumed."""
     call: str = ""
-    """The id of the interrupted or resumed call."""
+    """The id of the call that was interrupted or is being resumed."""
     card: Card | None = None
-    """The card to show to the user. If the user confirms it, the same call is allowed. Either the agent sends the
-    card's text, or the host displays it and reports the answer with `confirm`.
+    """The card to show to the user. If the user confirms it, the same call will be allowed. Either the agent sends the
+    card's text, or the host displays the card and reports the answer with `confirm`.
     """
     request: str = ""
     """The digest of the allowance that the call was checked against, if the pack uses requests."""
     earlier: Earlier = ""
-    """For a stopped call: whether the same call has run before."""
+    """For a stopped call: whether the same call has run earlier."""
     actions: tuple[PerformedAction, ...] = ()
-    """The actions that a call of a generic tool performs."""
+    """The actions that a call to a generic tool performs."""
     granted: tuple[Granted, ...] = ()
-    """Actions that, according to a model, the request allows. Contains those found since the previous decision, as
-    ranges of the user's words.
+    """Actions that the request allows, according to a model. Contains only those found since the previous decision,
+    each with ranges of the user's words.
     """
 
     @property
     def is_put(self) -> bool:
-        """Whether the call is stopped until somebody answers: the user on a card, or a reviewer on a request for
-        approval.
-        """
+        """Whether the call is stopped until somebody answers: the user on a card, or a reviewer on an approval request."""
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property
     def feedback(self) -> str:
-        """The message for the agent: look-ups, questions or reasons. Empty if no policy objects outside shadow mode."""
+        """The message for the agent: look-ups, questions or reasons. Empty if no policy objects, other than policies in
+        shadow mode.
+        """
         return str(self.to_agent)
 
     @property
@@ -206,7 +207,9 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The policies for which a reviewer stood in for the user. `approval` identifies the reviewer's approval."""
+        """The policies for which a reviewer answered in place of the user. `approval` identifies the reviewer's
+        approval.
+        """
         return tuple(each.policy for each in self.grounds if each.answer == "allow" and each.stands_in)
 
     @property
@@ -237,7 +240,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """Return the most severe answer among the grounds of each posture."""
+    """Return, for each posture, the most severe answer among its grounds."""
     found: dict[Posture, Answer] = {}
     for ground in grounds:
         posture, answer = ground.posture, ground.answer
@@ -256,7 +259,7 @@ def gravest(answers: Iterable[Answer]) -> Answer:
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """Return the overall answer, whether the call may run, and the posture that determines this."""
+    """Return the overall answer, whether the call may run, and the posture that determines whether it may."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"

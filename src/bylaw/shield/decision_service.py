@@ -1,7 +1,7 @@
 """Decides the calls of one live conversation, in order.
 
 A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. If there is a log, a
-decision becomes valid when the log contains the decision and all earlier entries.
+decision becomes valid once the decision and all earlier entries are in the log.
 """
 
 import time as clocks
@@ -68,7 +68,7 @@ from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """Mutations to apply and calls to decide. Either all of them succeed, or none."""
+    """Mutations to apply and calls to decide. Either all of them take effect or none do."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
@@ -76,11 +76,11 @@ class WantedDecisions(Struct, frozen=True):
     named: Named | None = None
     """The request's idempotency key."""
     again: Interruption | Resumption | None = None
-    """Set to request the earlier decision on an interrupted or resumed call."""
+    """Set to request the earlier decision on a call that was interrupted or is being resumed."""
     by: str = ""
-    """The calling agent, if another agent began the conversation."""
+    """The calling agent, if the conversation was begun by a different agent."""
     context: Mapping[str, Any] | None = None
-    """The host's context, or None if it has not changed."""
+    """The host's context, or None if the context has not changed."""
     is_turn: bool = False
     """Whether the calls form one turn. The decision on each call then takes the other calls into account."""
     places: Sequence[int] | None = None
@@ -88,12 +88,12 @@ class WantedDecisions(Struct, frozen=True):
 
 
 class DecisionService:
-    """The state of one live conversation, and the decisions in it. Only one thread may use it at a time."""
+    """The state of one live conversation, including its decisions. Only one thread may use it at a time."""
 
     live: Conversation | None = None
     """The open conversation, or None until it is started or read from the log."""
     is_told_whole = False
-    """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
+    """Whether the caller keeps the history and sends the whole history with each request. Each request is then a new
     conversation.
     """
     open_turn: Mutation | None = None
@@ -108,18 +108,19 @@ class DecisionService:
         self.id = self.journal.id
         self.context = context
         self.speaks_for: Mapping[str, Any] = context or {}
-        """The host's context in this process. Another principal may have continued the conversation elsewhere."""
+        """The host's context in this process. The conversation may have been continued elsewhere by another principal.
+        """
         self._unvouched = context
-        """The context given at opening, until an entry is written."""
+        """The context given when the conversation was opened. Kept until an entry is written."""
         self.by = by
         self.lacks = lacks
         self.channel = Channel()
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
         self._before_unwritten = 0
-        """The number of logged events before the unwritten mutations."""
+        """The number of logged events that precede the unwritten mutations."""
         self._marks: dict[int, Decision] = {}
-        """Decisions, by step, that were made here and used more facts than the agent had seen."""
+        """Decisions made here, by step, that used more facts than the agent had seen."""
         self._approvals = Approvals()
 
     @property
@@ -159,7 +160,7 @@ class DecisionService:
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:
-        """Start the conversation without reading the log, if the log is unlikely to contain it. Return whether this was
+        """If the log is unlikely to contain the conversation, start it without reading the log. Return whether this was
         done.
         """
         if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
@@ -168,13 +169,13 @@ class DecisionService:
         return True
 
     def open(self, *, settled: bool = True) -> Conversation:
-        """Return the conversation, which is either started or continued from the log."""
+        """Return the conversation, which is either newly started or continued from the log."""
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
         """Open the conversation and read entries that other writers have added.
 
-        Unless `settled` is set, these entries may not be on disk until `journal.settle` returns.
+        Unless `settled` is set, these entries may not be on disk before `journal.settle` returns.
         """
         if self.journal.stops_are_stale:
             self.journal.read_stops()
@@ -214,26 +215,26 @@ class DecisionService:
             mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
-        """Add the principal that is known here, because another principal may have continued the conversation
-        elsewhere.
+        """Add the principal that is known in this process, because another principal may have continued the
+        conversation elsewhere.
         """
         if self.postures.handover and mutation.is_spoken:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """Adapt a request to entries that others wrote after the first `known` events.
+        """Adapt a request to entries that other writers added after the first `known` events.
 
-        An event that is reported both by the request and by others counts once. If `known` is 0, the caller cannot have
-        relied on any entry.
+        An event that appears both in the request and in those entries counts once. If `known` is 0, the caller cannot
+        have relied on any entry.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has unread entries, so that a rejected request may now succeed. If so, this reads everything
-        again.
+        """Whether the log has unread entries, in which case a rejected request may now succeed. If so, this function
+        reads everything again.
         """
         if not self.journal.read(after=self.state.length, settled=False):
             return False
@@ -241,7 +242,7 @@ class DecisionService:
         return True
 
     def settle_reading(self) -> None:
-        """Wait until every entry that was read is on disk."""
+        """Wait until every entry that has been read is on disk."""
         try:
             self.journal.settle()
         except BaseException:
@@ -249,7 +250,7 @@ class DecisionService:
             raise
 
     def forget(self) -> None:
-        """Discard the state, so that the log is read next time. Unwritten events are lost."""
+        """Discard the state, so that the log is read again next time. Unwritten events are lost."""
         if self._shield.log is not None:
             self.live = None
             self.journal.forget()
@@ -274,7 +275,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """Rebuild the conversation from the log. `before` is the conversation's first entry as of the last reading."""
+        """Rebuild the conversation from the log. `before` is the conversation's first entry when it was last read."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -314,7 +315,9 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Apply unwritten mutations after all entries written elsewhere. Those entries may contain the same events."""
+        """Apply the unwritten mutations after all entries written elsewhere. Those entries may contain some of the same
+        events.
+        """
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
@@ -336,7 +339,7 @@ class DecisionService:
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: WantedDecisions) -> Attempt:
-        """Apply mutations and decide. The decisions are valid once the attempt is written."""
+        """Apply mutations and decide calls. The decisions become valid once the attempt is written."""
         try:
             attempt = self._attempt(wanted)
             check_cost()
@@ -387,7 +390,7 @@ class DecisionService:
             del self.unwritten[: attempt.mutations]
             self._before_unwritten = self.state.events
         if not self.unwritten:
-            # Everything is written, so the shield no longer needs to keep the session.
+            # Everything is written, so the shield no longer needs to keep a reference to the session.
             self._shield.unwritten.pop(id(self), None)
         return True
 
@@ -417,8 +420,8 @@ class DecisionService:
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
-        # Only the log has the current state. Another worker may have reported a result or stopped the call in the
-        # meantime.
+        # Only the log has the current state. In the meantime, another worker may have reported a result or stopped the
+        # call.
         self.journal.read_stops()
         self.forget()
         self.open()
@@ -453,15 +456,14 @@ class DecisionService:
         attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
-            # The unique id prevents a similar entry of another worker from counting as a repetition of this entry.
+            # The unique id ensures that a similar entry from another worker is not taken for a repetition of this
+            # entry.
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        """Return the decision on a judged call, the approval changes to write, and how the call counts towards
-        limits.
-        """
+        """Return the decision on a judged call, the approval changes to write, and the uses of limits to count."""
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
@@ -491,7 +493,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
-            # If a softer posture lets the call run, the call was made without the results of the look-ups.
+            # If a softer posture let the call run, the call was made without the results of the look-ups.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -501,7 +503,7 @@ class DecisionService:
         decision = self._with_model_answers(conversation, judgement, decision)
         # No other code has a reference to the decision yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # The question in the approval request quotes the decision's message for reviewers.
+        # The question in the approval request quotes the message that the decision has for reviewers.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -511,7 +513,7 @@ class DecisionService:
     def _look_up(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-        """Return the grounds after the shield's own look-ups, and the look-ups."""
+        """Return the grounds after the shield's own look-ups, together with those look-ups."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -521,7 +523,7 @@ class DecisionService:
             or self.lacks
             or (how == "show" and self.is_told_whole)
         ):
-            # If a caller keeps the history, results that are shown with a refusal would be lost.
+            # If the caller keeps the history, results that are shown along with a refusal would be lost.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
         if how == "show" and gravest([ground.answer for ground in found]) != "deny":
@@ -532,9 +534,7 @@ class DecisionService:
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return objections that come from outside the policies: the host's doubts, stops, and other calls in
-        the turn.
-        """
+        """Return the objections that do not come from policies: the host's doubts, stops, and other calls in the turn."""
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -550,9 +550,7 @@ class DecisionService:
         return found
 
     def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
-        """Whether the user declined the call with a button. If the caller keeps the history, the history does not show
-        this.
-        """
+        """Whether the user declined the call with a button. A history that the caller keeps does not show this."""
         if judgement.parts:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
         log, made, values = self.journal.log, judgement.made, conversation.session.values
@@ -566,7 +564,7 @@ class DecisionService:
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
     ) -> Sequence[Ground]:
-        """Redirect questions for the user if the host does not report the user's answers."""
+        """Redirect questions meant for the user if the host does not report the user's answers."""
         channel = self.channel
         if channel.puts_cards:
             digest = conversation.cards.digest(judgement.made)
@@ -581,7 +579,7 @@ class DecisionService:
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # If a refusal is written with this decision, its call no longer counts towards the limits.
+        # If a refusal is written along with this decision, the refused call no longer counts towards the limits.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]
@@ -608,7 +606,7 @@ class DecisionService:
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
     def _continues(self, before: Sequence[Event], asked: Approval) -> bool:
-        """Whether the history continues the conversation that requested an approval."""
+        """Whether the history continues the conversation in which an approval was requested."""
         log = self.journal.log
         home = read_history(log.conversation(self.journal.tenant, asked.conversation)) if log is not None else None
         if home is None:
@@ -620,7 +618,7 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """Return the card if nothing is missing except the user's confirmation, and possibly an approval.
+        """Return the card if the only things missing are the user's confirmation and possibly an approval.
 
         Look-ups and other questions come before the card. A call that cannot be allowed gets no card.
         """
@@ -691,8 +689,8 @@ def _decision(
 ) -> Decision:
     """Build the decision on a judged call.
 
-    `shown` contains results for the agent. `earlier` specifies whether the same call ran before. `failures` is the
-    number of unclear answers to the call's card.
+    `shown` contains results for the agent. `earlier` says whether the same call ran before. `failures` is the number of
+    unclear answers to the call's card.
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
@@ -716,7 +714,7 @@ def _decision(
 
 
 def untold_by(judgement: Judgement) -> dict[str, Any]:
-    """Return the arguments of a generic call that are not parameters of its actions."""
+    """Return the arguments of a generic call that none of its actions has as a parameter."""
     return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 
 

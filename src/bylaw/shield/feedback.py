@@ -1,5 +1,5 @@
-"""Composes the message that an agent receives instead of a tool's result. The message is short, uses business terms and
-states a next step.
+"""Composes the message that an agent receives in place of a tool's result. The message is short, uses business terms
+and states a next step.
 """
 
 import re
@@ -13,7 +13,7 @@ from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""The maximum length of quoted policy sentences, in characters. The first sentence is always quoted in full."""
+"""The maximum length, in characters, of quoted policy sentences. The first sentence is always quoted in full."""
 FAULT = "an internal error in the shield"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (
@@ -81,7 +81,9 @@ _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The parts of the message. Each part uses its first line whose conditions are all true; `-` negates a condition."""
+"""The parts of the message. For each part, the first line whose conditions are all true is used; `-` negates a
+condition.
+"""
 _MESSAGE = [
     [
         ({name for name in when.split() if name[0] != "-"}, {name[1:] for name in when.split() if name[0] == "-"}, line)
@@ -106,8 +108,8 @@ def feedback(
 ) -> str:
     """Return the message for the agent. Empty if there are no objections.
 
-    `card` is the text to show to the user. `shown` contains look-ups made for the agent. `earlier` specifies whether
-    the same call ran before. `failures` is the number of unclear answers to the card.
+    `card` is the text to show to the user. `shown` contains look-ups made for the agent. `earlier` says whether the
+    same call ran before. `failures` is the number of unclear answers to the card.
     """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -116,7 +118,7 @@ def feedback(
     denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
     if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
         card = ""
-    # A card turns a denial into a question. The approval is mentioned after the user's confirmation.
+    # A card turns a denial into a question. The approval is mentioned only after the user's confirmation.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
     # The user is asked last. If another policy denies the call, the user is not asked at all.
@@ -124,7 +126,7 @@ def feedback(
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # A denial is final, so questions that other policies ask are left out.
+    # A denial is final, so questions from other policies are left out.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -137,8 +139,8 @@ def feedback(
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
-        # Look-ups are of no use if the call cannot be checked, or if only a user who cannot be reached could allow the
-        # call.
+        # Look-ups are of no use if the call cannot be checked, or if only the user could allow it and the user cannot
+        # be reached.
         look_ups = retries = ""
     contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
     texts = {
@@ -194,7 +196,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Hide the guard's line, and the advice for its author, from the agent.
+        # Hide the guard's failing line, and the advice for the guard's author, from the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = (
@@ -211,7 +213,7 @@ def _why_guard(ground: Ground) -> str:
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """Return the sentences of the document or, if there is no document, the pack's definition of the policy."""
+    """Return the sentences from the document or, if there is no document, the pack's definition of the policy."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
@@ -219,7 +221,7 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """Return the sentences most similar to the reason, as many as fit, in document order.
+    """Return as many as fit of the sentences most similar to the reason, in document order.
 
     The first sentence alone may be misleading without its exceptions.
     """

@@ -1,7 +1,7 @@
 """Composes the text that a reviewer reads before approving a call.
 
-Values from agents, tools and users may try to mislead. Each value is quoted, shortened and kept on one line, so that it
-cannot look like Bylaw's own text.
+Agents, tools and users may supply misleading values. Each value is quoted, shortened and kept on one line, so that it
+cannot be mistaken for Bylaw's own text.
 """
 
 import json
@@ -15,7 +15,7 @@ from bylaw.trace.event import Call
 LONGEST = 200
 """The maximum length of one value, in characters."""
 MOST = 30
-"""The maximum number of arguments or facts."""
+"""The maximum number of arguments or facts to show."""
 _as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
@@ -61,12 +61,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a name supplied by an agent. It is quoted unless it is a plain word."""
+    """Return a name supplied by an agent, quoted unless it is a plain word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any) -> str:
-    """Return a value as JSON on one line. If it is shortened, the text states how many characters were cut off."""
+    """Return a value as JSON on one line. If the value is shortened, the text says how many characters were cut off."""
     try:
         text = _as_json(given)
     except (TypeError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Turns findings of guards and rules into grounds: allow, deny, look_up or ask.
+"""Turns the findings of guards and rules into grounds: `allow`, `deny`, `look_up` or `ask`.
 
-Uncertainty never allows a call. An unknown fact is looked up if possible; otherwise somebody is asked. If a call could
-not be judged, the pack determines whether the call is refused or somebody is asked.
+A call is never allowed because of uncertainty. An unknown fact is looked up if possible; otherwise somebody is asked.
+If a call could not be judged, the pack determines whether the call is refused or somebody is asked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,20 +29,20 @@ from bylaw.trace.event import Call, Event, Message
 
 _AGREES = "Do you agree to this?"
 _BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
-"""Kinds of grounds that belong to no policy."""
+"""The kinds of grounds that do not belong to a policy."""
 
 
 class Binding(Struct, frozen=True):
-    """Creates the grounds for one tool under a pack and its postures."""
+    """Creates the grounds for one tool, given a pack and its postures."""
 
     pack: Pack
     postures: Postures
     tool: str
     called: str = ""
-    """The tool whose call performs the action, if `tool` is an action."""
+    """The tool whose call performs the action. Set if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
-        """Return the ground of a policy, with citations. If no policy is given, return the ground of another objection
+        """Return the ground of a policy, with citations. If no policy is given, return the ground for another objection
         to the tool.
         """
         cited = self.pack.policies[policy].citations if policy else ()
@@ -53,7 +53,7 @@ class Binding(Struct, frozen=True):
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """Return the ground for a host's objection to a tool. A reviewer decides on each call of that tool."""
+        """Return the ground for a host's objection to a tool. A reviewer decides on each call to that tool."""
         question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
@@ -66,8 +66,8 @@ class Binding(Struct, frozen=True):
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
     def on_error(self) -> Answer:
-        """Return the answer for a call that could not be judged. A call may only be allowed if it certainly
-        only reads.
+        """Return the answer for a call that could not be judged. Such a call may be allowed only if it is certain to be
+        a pure read.
         """
         declared = self.pack.schema.tools.get(self.tool)
         is_read = declared is not None and declared.effect == "read"
@@ -80,7 +80,7 @@ def find_grounds(
     """Return every policy's ground for a judged call, objections first.
 
     `lacks` is the reason why the history is unknown. `weighed` is the combined assessment of the rules: a broken hard
-    rule denies the call, a broken soft rule counts by its weight.
+    rule denies the call, and a broken soft rule counts according to its weight.
     """
     if judgement.parts:
         return _of_actions(session, postures, judgement, lacks)
@@ -141,7 +141,7 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 
 
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
-    """Return the ground for a call without a declared action: look at the page, ask a reviewer, or deny the call."""
+    """Return the ground for a call without a declared action: look at the page, ask a reviewer, or deny."""
     because = judgement.fault
     if (call := judgement.instead) is not None:
         look_ups = (LookUp(call.tool, dict(call.arguments), ("the page to which the link leads",), instead=True),)
@@ -171,7 +171,7 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
 
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
-    """Whether a call may write although no enforced policy has a ground for it."""
+    """Whether a call may write although no enforced policy gives a ground for it."""
     if judgement.parts:
         return any(is_unguarded(pack, part, grounds) for part in judgement.parts)
     is_guarded = any(each.kind not in _BINDS_NOTHING and each.policy not in pack.held_back for each in grounds)
@@ -179,7 +179,7 @@ def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) ->
 
 
 def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
-    """Return whether the same call has run since the user's last message. A call that may have run is considered only
+    """Return whether the same call has run since the user's last message. A call that only may have run is considered
     if no later call certainly ran.
     """
     since = ledger.said[-1][0] if ledger.said else -1
@@ -198,7 +198,7 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
     """Redirect questions that the user cannot answer.
 
-    A question goes to a reviewer if the pack allows it or the host `files` all questions. All other questions remain
+    A question goes to a reviewer if the pack allows this or if the host `files` all questions. Other questions remain
     with the user if the host reports the user's next message (`hears`).
     """
     found: list[Ground] = []
@@ -214,7 +214,7 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """If the user declined a card with this digest, add when the denial ends: at the time when the card would have
+    """If the user declined a card with this digest, add when the denial ends, which is when the card would have
     expired.
     """
     if not any(AFTER_NO in each.for_agent for each in grounds):
@@ -260,7 +260,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """Return the ground of all rules together, if it does not come from a single rule."""
+    """Return the ground that all rules give together, if it does not come from a single rule."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -271,7 +271,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """Return the ground for a write to which no policy applies, if the pack objects to such writes."""
+    """Return the ground for a write that no policy applies to, if the pack objects to such writes."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -303,7 +303,7 @@ def _as_question(text: str) -> str:
 
 
 class _GuardGrounds:
-    """Builds the grounds of guards for one call and shares look-ups for missing facts."""
+    """Builds the grounds that guards give for one call, and shares look-ups for missing facts among them."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -311,9 +311,9 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """For each fact: the look-up to make, if there is one, and the look-ups that failed."""
+        """Maps each fact to the look-up to make, if there is one, and the look-ups that failed."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """For each name: the tool and the arguments of a look-up, and its earlier calls."""
+        """Maps each name to the tool and arguments of a look-up and to the earlier calls that made it."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions
@@ -323,7 +323,7 @@ class _GuardGrounds:
             case "deny" if len(said) == 1 and said[0].paths == 1:
                 return self._binding.ground(policy, "guard", "deny", said[0].because)
             case "deny":
-                # Several paths end in a denial, and it is unknown which of their reasons is true.
+                # Several paths end in a denial, and it is unknown which path's reason applies.
                 wanted, _, _ = self._look_ups(self._undecided_facts(evidence))
                 # The user's answer may determine the reason. It may contain the correct amount, for example.
                 asked = _unique(fact for each in said for fact in each.asked)
@@ -344,7 +344,7 @@ class _GuardGrounds:
         questions += [self._question(fact, "person") for fact in blind]
         answer: Answer = "look_up" if wanted else "ask" if questions else binding.on_error()
         if answer == "allow":
-            # An undecided guard is not an error. Among the calls that could not be judged, only a read may run.
+            # An undecided guard is not an error. If a call could not be judged, it may run only if it is a read.
             answer = binding.postures.on_error
         reasons = [each.because for each in said if each.outcome == "deny"] + [each.because for each in said]
         objections = self._judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
@@ -357,7 +357,8 @@ class _GuardGrounds:
     def before_card(self, ground: Ground, facts: CardFacts) -> Ground:
         """Check that all facts on the user's card are known.
 
-        If a fact is missing, return the look-ups that show the fact. If there is no such look-up, no card can be shown.
+        If a fact is missing, return the look-ups that would reveal it. If there is no such look-up, no card can be
+        shown.
         """
         if facts.is_known:
             return ground
@@ -374,7 +375,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """If every path ends in a denial, return the facts that determine which denial applies."""
+        """If every path ends in a denial, return the facts that determine which of the denials applies."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
@@ -392,9 +393,7 @@ class _GuardGrounds:
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:
-        """Return the look-ups that show these facts, the facts for which there is no look-up, and the look-ups that
-        failed.
-        """
+        """Return the look-ups that reveal these facts, the facts that have no look-up, and the look-ups that failed."""
         wanted: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         blind: list[Fact] = []
@@ -433,8 +432,8 @@ class _GuardGrounds:
         return self._snapshot(entity, tried), tried
 
     def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
-        """Return the look-up that shows a page which another look-up has opened, if the page has not been shown since
-        then, otherwise an empty string.
+        """Return the look-up that shows the page opened by another look-up, if that page has not been shown since.
+        Otherwise return an empty string.
         """
         actions = self._ledger.schema.actions
         if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):

@@ -1,7 +1,7 @@
 """Writes a live conversation to the log and continues it from there. If there is no log, nothing is stored.
 
-Each entry has a position in the conversation. If another process has written to that position, the new entries are read
-first and the call is decided again.
+Each entry has a position in the conversation. If another process has already written to that position, the new entries
+are read first and the call is decided again.
 """
 
 import uuid
@@ -52,7 +52,7 @@ class Named(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
-    """A result in its stored form. Text and data are stored separately, so that text is never read as JSON."""
+    """A result in its stored form. Text and data are stored separately, so that text is never parsed as JSON."""
 
     call: int | None
     text: str | None = None
@@ -91,7 +91,7 @@ class LiveState(Struct):
     asked: dict[str, Decision] = {}
     """Decisions that required an answer, by call id."""
     uses: dict[int, list[Use]] = {}
-    """How calls count towards limits, by the step of the call."""
+    """The uses of limits, by the step of the call."""
     yeses: dict[str, Approved] = {}
     """Reviewers' approvals, by id. The decision lists the policies that each approval covers."""
     handed_over: int = 0
@@ -104,7 +104,7 @@ class LiveState(Struct):
             self.asked.clear()
 
     def note_decision(self, decision: Decision, call: str) -> None:
-        """Record the decision on a call. A call that is resumed no longer counts as interrupted."""
+        """Record the decision on a call. A resumed call is no longer recorded as interrupted."""
         self.decided += 1
         match decision.repeats:
             case "interrupted":
@@ -118,7 +118,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """What the log contains about one conversation."""
+    """What the log contains on one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -158,7 +158,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """Return the context that was given with an entry's event, in addition to the initial context."""
+    """Return the context that came with an entry's event. It is added to the initial context."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -240,7 +240,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """Return the approval behind a decision, if the approval was given to another conversation."""
+    """Return the approval behind a decision, if the approval was given in another conversation."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -255,15 +255,15 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """Return the name of the separate conversation for another principal. Consent and approvals do not carry over
-    between the two conversations.
+    """Return the name of another principal's separate conversation. Consent and approvals do not carry over between the
+    two conversations.
     """
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
 
 
 OPENING = "opening:"
-"""Prefix of the names of first entries."""
+"""The prefix of the names of first entries."""
 TRIES = 200
 """The maximum number of times that a call is decided again because another writer wrote first."""
 MISFITS = 3
@@ -272,11 +272,11 @@ MISFITS = 3
 
 class ConversationJournal:
     first: Entry | None = None
-    """The first entry of the conversation. If it changes, the conversation was deleted and started again."""
+    """The first entry of the conversation. If this changes, the conversation was deleted and started again."""
     is_unsettled = False
-    """Whether entries were read that may not be on disk yet, and nothing was written after them."""
+    """Whether some entries that were read may not be on disk yet and nothing has been written after them."""
     _conflicts = (0, 0)
-    """The length at the last rejection, and the number of consecutive rejections."""
+    """The length of the conversation at the last rejection, and the number of consecutive rejections."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -307,10 +307,10 @@ class ConversationJournal:
             self.log.read_stops(self.tenant)
 
     def take_for_new(self) -> bool:
-        """If the log is unlikely to contain the conversation, start without reading the log. Return whether this is
+        """If the log is unlikely to contain the conversation, start without reading the log. Return whether this was
         possible.
 
-        If the log does contain the conversation, the log rejects the first decision.
+        If the log does contain the conversation, it rejects the first decision.
         """
         if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
             return False
@@ -336,7 +336,7 @@ class ConversationJournal:
         self.is_unsettled = False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Return whether the drafts were written. If another writer wrote first, none of them was written."""
+        """Return whether the drafts were written. If another writer wrote first, none of them was."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
         if conflict is not None:
             if conflict.about == "stops" and self.log is not None:
@@ -352,8 +352,8 @@ class ConversationJournal:
         return True
 
     def _refuse_misfit(self) -> None:
-        """Raise an error if the log keeps rejecting drafts although no entry was added, because another attempt would
-        fail too.
+        """Raise an error if the log keeps rejecting drafts although no entry was added. Another attempt would fail as
+        well.
         """
         length, times = self._conflicts
         entries = self.state.length
@@ -365,7 +365,7 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """The error to raise after other writers have written first `TRIES` times."""
+        """The error to raise if another writer has written first `TRIES` times."""
         return LogError(f"other processes keep writing to conversation `{self.id}`: gave up after {TRIES} tries")
 
 
@@ -381,7 +381,7 @@ class Attempt:
         self.stops = journal.stops
         self.decisions: list[Decision] = []
         self.uses: dict[int, list[Use]] = {}
-        """How the calls count towards limits according to these decisions, by the step of the call."""
+        """The uses of limits that these decisions make, by the step of the call."""
         self.events: list[Event] = []
         self._calls: list[str] = []
         self._bodies: list[tuple[Kind, bytes, str]] = []
@@ -391,7 +391,7 @@ class Attempt:
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """Add all events so far. Refused calls among them no longer count towards limits."""
+        """Add all events so far. Refused calls among these events no longer count towards limits."""
         if self._journal.log is None:
             return
         state = self._journal.state
@@ -403,7 +403,7 @@ class Attempt:
         self.events += events
 
     def decide(self, decision: Decision, call: Call | None = None, name: str = "", uses: Sequence[Use] = ()) -> None:
-        """Add a decision and its uses of limits after all events so far."""
+        """Add a decision and its uses of limits. They come after all events so far."""
         self.decisions.append(decision)
         self._calls.append(call.id if call is not None else "")
         if self._journal.log is None:
@@ -431,7 +431,7 @@ class Attempt:
         try:
             for kind, body, _ in self._bodies:
                 if kind in ("opening", "event"):
-                    # The entry is slightly deeper than its contents.
+                    # The entry is nested slightly deeper than its contents.
                     refuse_deep(body, DEEPEST + 10)
         except ValueError as error:
             hint = "report only the part that matters, or report it as text"

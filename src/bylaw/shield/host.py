@@ -34,7 +34,7 @@ class Host(Protocol):
     unwritten: dict[int, Any]
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the current pack with its postures, or the pack and postures with which a conversation began."""
+        """Return the current pack with its postures, or those with which a conversation began."""
         ...
 
 
@@ -42,7 +42,7 @@ class Channel(Struct):
     """How the host can reach the user of a conversation."""
 
     puts_cards: bool = False
-    """Whether the host itself shows cards and questions to the user, although it reports no other messages."""
+    """Whether the host itself shows cards and questions to the user although it reports no other messages."""
     reports_user: bool = False
     """Whether the host reports the user's messages, so that the user can be asked."""
     files_questions: bool = False

@@ -1,6 +1,6 @@
-"""Applies limits across conversations: whether a call exceeds a limit, and the message if it does.
+"""Applies limits across conversations: determines whether a call exceeds a limit, and composes the message if it does.
 
-If there is no log, or if the person is unknown, a call cannot be counted. In this case a reviewer is asked; the call is
+If there is no log, or if the person is unknown, a call cannot be counted. In that case a reviewer is asked; the call is
 never simply allowed.
 """
 
@@ -21,11 +21,11 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""Returns the times of the latest uses, given the counted names, a start time and a maximum number."""
+"""Returns the times of the latest uses, given the names to count, a start time and a maximum number of uses."""
 
 
 class Places(Struct, frozen=True):
-    """The objections of limits to a call, and the uses to count if the call is made."""
+    """The objections that limits raise to a call, and the uses to count if the call is made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -43,7 +43,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """Check a call against all limits. `latest` finds earlier uses. It is None if uses are not counted."""
+    """Check a call against all limits. `latest` finds earlier uses; it is None if uses are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -81,7 +81,7 @@ def places_for(
 def places_beside(binding: Binding, one: Places, other: Places) -> Places:
     """Combine the results for several actions of one call.
 
-    A decision adds at most one use per limit, so two actions under the same limit must be separate calls.
+    A decision adds at most one use per limit, so two actions under the same limit must be made as separate calls.
     """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
@@ -108,7 +108,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """Return the ground of a limit for a recorded call that exceeds the limit or cannot be assigned to a person."""
+    """Return a limit's ground for a recorded call that exceeds the limit or cannot be assigned to a person."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

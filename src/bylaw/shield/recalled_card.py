@@ -1,12 +1,12 @@
-"""Finds cards again for hosts that keep the history themselves.
+"""Finds earlier cards for hosts that keep the history themselves.
 
-Each request of such a host is a separate conversation. The next request finds the card of an earlier one, with the
-user's answer. The call, its text, the pack and the principal must match. The history must continue the history that
-showed the card, without a user message in between. If there is no principal, no card is found, because two users may
-write the same messages.
+Each request from such a host is a separate conversation. The next request finds the card that an earlier request
+showed, with the user's answer. The call, its text, the pack and the principal must match. The history must continue the
+history in which the card was shown, without a user message in between. If there is no principal, no card is found,
+because two users may write the same messages.
 
-A confirmation ends when the user declines a card for any spelling of the call, or when a call in any of these spellings
-is made.
+A confirmation ends when the user declines a card for any spelling of the call, or when the call is made in any
+spelling.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ from bylaw.shield.history import event_body, read_history
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 
 AGAIN = 200
-"""The maximum number of cards for one call that are examined."""
+"""The maximum number of cards to examine for one call."""
 
 
 class Recalled(Struct, frozen=True):
     next: str
-    """The id for the entry with the next card."""
+    """The id to give the entry with the next card."""
     card: Card | None = None
     name: str = ""
     """The id of the entry with the card that was found."""
@@ -37,8 +37,8 @@ class Recalled(Struct, frozen=True):
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """Return the id for a decision's entry if another request may look for the card of that decision, otherwise an
-        empty string.
+        """Return the id for a decision's entry if another request may search for the decision's card. Otherwise return
+        an empty string.
         """
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
@@ -51,29 +51,29 @@ class Recalled(Struct, frozen=True):
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for a principal. Otherwise, the same words may come from another user."""
+    """Whether the host vouches for a principal. If it does not, the same words may come from another user."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
 class _Home(Struct, frozen=True):
-    """A card for some spelling of a call, with its conversation."""
+    """A card for some spelling of a call, and the conversation in which it was shown."""
 
     name: str
     id: str
     events: Sequence[Event]
     numbers: Sequence[int]
-    """The entry number of each event in the log."""
+    """The number of each event's entry in the log."""
     put: int
     card: Card
 
     def stands(self, now: float) -> bool:
-        """Whether the user may still confirm the card, or a call may still use the confirmation."""
+        """Whether the user may still confirm the card, or a call may still use a confirmation of it."""
         standing = standing_of(self.events, self.card.id)
         is_over = self.card.expires is not None and now >= self.card.expires
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
     def is_continued(self, before: Sequence[Event]) -> bool:
-        """Whether a history continues the history that showed the card, without a user message since then.
+        """Whether a history continues the history in which the card was shown, with no user message since then.
 
         A history without user messages may belong to any user and may omit later messages.
         """
@@ -87,15 +87,13 @@ class _Home(Struct, frozen=True):
         return None
 
     def declined(self, now: float) -> int:
-        """Return the entry number of the user's denial while it counts, otherwise 0."""
+        """Return the entry number of the user's denial while the denial counts, otherwise 0."""
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)
 
     def ends_yes(self) -> int:
-        """Return the number of the last entry that ends earlier confirmations of the call (a denial or a call),
-        or 0.
-        """
+        """Return the number of the last entry (a denial or a call) that ends earlier confirmations of the call, or 0."""
         ends = (
             number
             for number, event in self._since()
@@ -118,10 +116,10 @@ def recalled(
     now: float,
     may_be_made: Callable[[int], bool],
 ) -> Recalled:
-    """Return the earlier card to use instead of a new one.
+    """Return the earlier card to use in place of a new one.
 
     `before` contains the events before the call. `terms` is equal for all spellings of the call. `may_be_made` reports
-    whether a call in any spelling may have run since a step.
+    whether the call, in any spelling, may have run since a given step.
     """
     homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
@@ -141,9 +139,7 @@ def recalled(
 def was_declined(
     log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
 ) -> bool:
-    """Whether the user declined a card for any spelling of the call with a button, and has not answered a later
-    card.
-    """
+    """Whether the user declined a card for any spelling of the call with a button and has not answered a later card."""
     homes, _ = _homes(log, tenant, terms, context, pin)
     declined = max((each.declined(now) for each in homes), default=0)
     last = max((at for at, each in enumerate(before) if _has_spoken([each])), default=-1)
@@ -190,7 +186,7 @@ def confirmation_of(found: Recalled) -> Confirmation | None:
 def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
     """Whether a history continues an earlier chat.
 
-    Both must contain user messages, or neither. Otherwise every chat would continue an empty one.
+    Either both must contain user messages, or neither may. Otherwise every chat would continue an empty one.
     """
     return continues(first, then) and (_has_spoken(first) or not _has_spoken(then))
 

@@ -24,7 +24,7 @@ DONE_BEFORE = "This call was made before, and its result is known. Do not make i
 
 
 class Interruption(Struct, frozen=True):
-    """Interrupts an allowed call before it is done."""
+    """A record that an allowed call was interrupted before it was done."""
 
     id: str
     decision: Decision
@@ -37,7 +37,7 @@ class Resumption(Struct, frozen=True):
 
 
 Repeated = Decision | int
-"""The earlier decision, or the step of a call to decide again."""
+"""The earlier decision, or the step of a call that must be decided again."""
 
 
 def resumable(conversation: Conversation, before: Decision | None, wanted: Resumption) -> int | None:
@@ -50,7 +50,7 @@ def resumable(conversation: Conversation, before: Decision | None, wanted: Resum
 
 
 def has_result(events: Sequence[Event], step: int) -> bool:
-    """Whether the call at a step has a result. Continuing would then run it twice."""
+    """Whether the call at a step has a result. If it does, continuing would run the call twice."""
     return any(isinstance(event, Result) and event.call == step for event in events[step:])
 
 
@@ -66,15 +66,15 @@ def still_allowed(
 ) -> bool:
     """Whether an allowed call without a result may still run.
 
-    This requires that the user has not spoken and was shown no other card for the tool, that the call would still do
-    the same, that no reviewer has rejected it, and that no policy objects more than before. If a reviewer approved the
-    call (`is_approved`), the facts of the approval must be unchanged.
+    This requires that the user has not written and was shown no other card for the tool, that the call would still have
+    the same effect, that no reviewer has rejected it, and that no policy objects more strongly than before. If a
+    reviewer approved the call (`is_approved`), the facts that the approval depends on must be unchanged.
     """
     events = conversation.events
     call = events[step]
     if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
         return False
-    # Judge the call as if it had not yet been made.
+    # Judge the call as if it had not been made yet.
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
@@ -86,13 +86,13 @@ def still_allowed(
         return False
     if is_approved and rested_on != rests_on:
         return False
-    # A reviewer's approval may have settled the objection that was raised earlier.
+    # A reviewer's approval may since have settled the objection that was raised earlier.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
-    """Whether the user has written, or was shown a card for the tool. If the user confirms that card, a separate call
-    is allowed.
+    """Whether the user has written or was shown a card for the tool. If the user confirms that card, a separate call is
+    allowed.
     """
     match event:
         case Message(by="user"):

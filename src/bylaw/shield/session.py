@@ -1,6 +1,6 @@
 """One live conversation under a shield: the host reports events, and each call is decided before it runs.
 
-If there is a log, a decision and all earlier events are on disk before the decision is returned. Later messages are
+If there is a log, a decision and all events before it are on disk before the decision is returned. Later messages are
 written with the next decision, by `flush`, or at the end of a `with` block.
 """
 
@@ -47,12 +47,12 @@ class LiveSession:
         self._service = DecisionService(shield, id, context, by, lacks)
         self._by = by
         self._lock = threading.RLock()
-        """Serialises access because frameworks run tools in several threads."""
+        """Serialises access, because frameworks run tools in several threads."""
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Set `whole=False` if the message contained more than text, such as a voice note or a
-        file.
+        """Report a user message. Set `whole=False` if the message contained anything besides text, such as a voice note
+        or a file.
 
         A message without text confirms nothing and makes earlier consent undecided.
         """
@@ -64,9 +64,9 @@ class LiveSession:
         self._apply(Mutation("agent", {"text": said, "time": at}))
 
     def messages(self, messages: Iterable[Any]) -> None:
-        """Report all messages so far, or only new ones, with calls and results. Nothing is decided.
+        """Report all messages so far, or only the new ones, with calls and results. Nothing is decided.
 
-        If you request a decision on a call in the last message next, that call counts as not yet made.
+        If you then request a decision on a call in the last message, that call is treated as not yet made.
         """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
@@ -82,11 +82,11 @@ class LiveSession:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report the result of a tool, or the message that the agent received after a refusal.
+        """Report a tool's result, or the message that the agent received after a refusal.
 
-        Without `id`, the result belongs to the only waiting call. If several calls wait, give the `id`, or a `tool`
-        that has only one waiting call. `refused=True` means that the call failed before the tool ran, because of its
-        name or arguments. Any other failed write may still have run.
+        Without `id`, the result belongs to the only waiting call. If several calls are waiting, give the `id`, or a
+        `tool` with only one waiting call. `refused=True` means that the call failed before the tool ran, because of the
+        tool's name or the arguments. Any other failed write may still have run.
         """
         given = {
             "content": door.writable(content) if isinstance(content, str) else content,
@@ -103,8 +103,9 @@ class LiveSession:
         """Add to the context, starting with the next call. Return whether this hands the conversation over to another
         principal.
 
-        Another principal (`signed_in_as`) is rejected and must start a separate conversation, unless the pack allows a
-        `handover`. After a handover, a context without a principal is rejected.
+        A context with another principal (`signed_in_as`) is rejected unless the pack allows a `handover`. Without one,
+        the other principal must start a separate conversation. After a handover, a context without a principal is
+        rejected.
         """
         given = door.context(context) or {}
         with self._lock:
@@ -115,14 +116,14 @@ class LiveSession:
             return self._service.open().handed_over != before
 
     def unheard(self) -> None:
-        """Record that the agent and the user may have exchanged unreported messages. Rules about their messages become
-        undecided.
+        """Record that the agent and the user may have exchanged messages that were not reported. Rules about their
+        messages become undecided.
         """
         self._apply(Mutation("unheard"))
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """Group calls into one turn: the agent requested them together, even if results arrive in between."""
+        """Group calls into one turn: the agent requested the calls together, even if results arrive in between."""
         said = door.text(text, "the agent's message")
         begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
@@ -136,19 +137,19 @@ class LiveSession:
             self._apply(Mutation("finish_turn"))
 
     def _refuse_nesting(self) -> None:
-        """Reject nested turns because the outer turn would end with the inner one."""
+        """Reject nested turns, because the outer turn would end with the inner one."""
         if self._service.open_turn is not None:
             hint = "end the first turn, or decide its calls with `decide(...)`"
             raise UsageError("the agent's previous turn has not ended, so a new turn cannot begin", hint=hint)
 
     def resume_turn(self) -> None:
-        """Add the next decision to the agent's last turn, even if results have arrived since."""
+        """Make the next call decided part of the agent's last turn, even if results have arrived since."""
         self._apply(Mutation("resume_turn"))
 
     def decide(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
     ) -> Decision:
-        """Decide whether the agent may make a call now. A call that is not allowed counts as refused.
+        """Decide whether the agent may make a call now. A call that is not allowed is recorded as refused.
 
         `agent` names an inner agent that makes the call and has seen only its own results.
         """
@@ -170,10 +171,10 @@ class LiveSession:
         return AskedCall(door.tool_name(tool), arguments, door.text(id, "the id of a call"), at, by)
 
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
-        """Decide the calls of a turn, each `(tool, arguments)` or `(tool, arguments, id)`.
+        """Decide the calls of a turn, each given as `(tool, arguments)` or `(tool, arguments, id)`.
 
-        The calls are decided in order, and each decision takes the whole turn into account. If a policy allows one call
-        at a time, the first call may be refused because of the others.
+        The calls are decided in order, and each decision takes the whole turn into account. If a policy allows only one
+        call at a time, even the first call may be refused because of the others.
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
@@ -207,8 +208,8 @@ class LiveSession:
         """Apply mutations, then decide the calls of one turn. An error undoes everything.
 
         `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the context of
-        the calls. A request with an idempotency key takes effect once: a repeat gets the same answer. A different
-        request with the same key is rejected.
+        the calls. A request with an idempotency key takes effect once: if it is repeated, it gets the same answer. A
+        different request with the same key is rejected.
         """
         asked, is_turn = self._turn_of(calls, None), len(calls) > 1
         by = door.text(agent, "the name of an agent").strip() or self._by
@@ -224,8 +225,8 @@ class LiveSession:
                 self._apply(Mutation("finish_turn"))
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
-        """Decide a call that follows these messages, or a call in the last of these messages. `id` selects one of two
-        identical calls.
+        """Decide a call that follows these messages, or a call in the last message. `id` selects one of two identical
+        calls.
         """
         return self._settle(self._asking_after(messages, tool, arguments, id))[0]
 
@@ -253,7 +254,7 @@ class LiveSession:
         """Report the user's answer to a card. When this method returns, the answer is on disk.
 
         A confirmation lets the same call run once, until the card expires or the user writes another message. `by` says
-        how the user answered, such as the button. `at` is the time of the answer; `time` is its deprecated name.
+        how the user answered, such as with a button. `at` is the time of the answer; `time` is its deprecated name.
         `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at` and
         `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
 
@@ -297,8 +298,8 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def page_tool(self, id: str) -> str:
-        """Return the name of the tool that shows the page if an allowed call acts on an element of that page, otherwise
-        an empty string.
+        """If an allowed call acts on an element of a page, return the name of the tool that shows the page. Otherwise
+        return an empty string.
 
         Just before the call runs, compare the page with the page for which the call was decided (`is_same_on`).
         """
@@ -311,7 +312,7 @@ class LiveSession:
             return self._service.open().is_same_on(id, snapshot)
 
     def asked(self, id: str) -> Decision | None:
-        """Return the decision on a call if it stopped the call and somebody was asked."""
+        """Return the decision on a call if the decision stopped the call and somebody was asked."""
         with self._lock:
             before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:
@@ -320,7 +321,7 @@ class LiveSession:
             return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """Interrupt an allowed call so that it can continue later, in this worker or in another one."""
+        """Interrupt an allowed call so that it can continue later, in this worker or another."""
         self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
@@ -328,7 +329,7 @@ class LiveSession:
         again.
 
         The call must be decided again if it is not waiting, has a result, or was stopped. It must also be decided again
-        if the user has spoken, the facts are stale, or a policy objects because of later events.
+        if the user has written, the facts are stale, or a policy objects because of later events.
         """
         return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
 
@@ -349,8 +350,7 @@ class LiveSession:
         with self._lock:
             self._service.apply(mutation)
             if self._service.has_news:
-                # When the shield closes, it writes these events, even if no code has a reference to the session any
-                # more.
+                # When the shield closes, it writes these events, even if no code refers to the session any more.
                 self.shield.unwritten[id(self._service)] = self
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
@@ -371,7 +371,7 @@ class LiveSession:
 
     @property
     def lacks(self) -> str:
-        """Why earlier events are unknown. Empty if they are all known."""
+        """Why earlier events are unknown. Empty if all of them are known."""
         return self._service.lacks
 
     @lacks.setter
@@ -389,12 +389,12 @@ class LiveSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the log contains entries of the conversation."""
+        """Whether the log contains entries for the conversation."""
         return self._service.state.length > 0
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """A copy of the values that the host vouches for."""
+        """A copy of the values for which the host vouches."""
         return dict(self._service.vouched)
 
     @property
@@ -423,17 +423,15 @@ class LiveSession:
             return self._service.open().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """Return the conversation as an audit reads it. Refused calls, approvals and the shield's look-ups are
-        marked.
+        """Return the conversation in the form in which an audit reads it. Refused calls, approvals and the shield's
+        look-ups are marked.
         """
         with self._lock:
             return self._service.trajectory(agent)
 
     @property
     def allowance(self) -> Allowance | None:
-        """What the user's messages so far allow. None if there are no messages, or if the pack does not use
-        requests.
-        """
+        """What the user's messages so far allow. None if there are no messages or if the pack does not use requests."""
         with self._lock:
             requests = self._service.open().session.requests
             return None if requests is None else requests.latest()

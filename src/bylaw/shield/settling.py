@@ -1,5 +1,5 @@
-"""Settles a decision: reads the entries of other writers, decides and writes, and starts again if another writer wrote
-first.
+"""Settles a decision: reads other writers' entries, makes the decision and writes it. Starts again if another writer
+wrote first.
 
 Blocking callers and coroutines share the same steps. In an event loop, slow steps run in threads and never block the
 loop.
@@ -26,9 +26,9 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
-"""If there are at least this many drafts, the log's own thread writes them instead of the event loop."""
+"""With at least this many drafts, the log's own thread writes them, not the event loop."""
 ASKING = 200
-"""The maximum number of conversations that wait for a model or a host tool at once."""
+"""The maximum number of conversations that may wait for a model or a host tool at the same time."""
 
 Found = TypeVar("Found")
 
@@ -54,14 +54,14 @@ def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[
 def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurries: bool = False) -> _Steps:
     """Yield the steps that may take a long time.
 
-    With `hurries`, decide before it is certain that the entries read are on disk, and that a conversation without a
-    known writer is new.
+    With `hurries`, decide before it is certain that the entries read are on disk, and before it is certain that a
+    conversation without a known writer is new.
     """
     known: int | None = None
     for _ in range(TRIES):
         if service.must_read and not (hurries and service.take_for_new()):
             yield SettlingStep("read", partial(service.catch_up, settled=not hurries))
-        # The caller could not know what other writers have written in the meantime.
+        # The caller could not know what other writers had written in the meantime.
         known = service.state.events if known is None else known
         try:
             attempt, before = yield SettlingStep("attempt", partial(_attempted, service, wanted, known))
@@ -86,8 +86,8 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurri
 def _attempted(
     service: DecisionService, wanted: WantedDecisions, known: int
 ) -> tuple[Attempt | None, Sequence[Repeated] | None]:
-    """Decide what an earlier request did not decide. Return the attempt, if one is needed, and the earlier answers to a
-    repeated request.
+    """Make the decisions that an earlier request did not make. Return the attempt, if one is needed, and the earlier
+    answers to a repeated request.
     """
     before = service.taken_before(wanted) if wanted.named is not None else None
     if before is None:
@@ -134,9 +134,7 @@ def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[
 
 @cache
 def _asking() -> ThreadPoolExecutor:
-    """Return threads for slow requests to other services. The event loop has only a few threads of its own, and the log
-    needs those.
-    """
+    """Return threads for slow requests to other services. The event loop has only a few threads, which the log needs."""
     return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
@@ -180,7 +178,7 @@ class LoopSettling:
                     await asyncio.to_thread(self._alone, service.settle_reading)
 
     async def _run(self, log: Log, steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
-        """Run a step, and further steps if they are quick. Return the next step or the decisions."""
+        """Run a step, and the following steps while they are quick. Return the next step or the decisions."""
         service, run = self._service, partial(_run, steps, step)
         if step.kind == "write":
             return await self._write(log, steps, step.drafts)
@@ -220,7 +218,7 @@ class LoopSettling:
     async def _asked(self, do: Callable[[], Found]) -> Found:
         if not self._may_ask_others:
             return await self._here(do)
-        # A slow model must not delay decisions that do not need a model.
+        # A slow model must not delay decisions that do not need one.
         context = contextvars.copy_context()
 
         def alone() -> Found:

@@ -1,4 +1,4 @@
-"""The shield decides each call of many live conversations under one pack, before the call runs."""
+"""The shield decides each call in many live conversations under one pack, before the call runs."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -35,11 +35,11 @@ class PinnedPack(BylawError):
 
 
 class Shield:
-    """A pack that is ready to decide the calls of live agents. The sessions of one shield may run in different threads.
+    """A pack that is ready to decide the calls of live agents. A shield's sessions may run in different threads.
 
     If there is a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation
-    can then continue by its id, here or in another process. A conversation keeps the pack version with which it began.
-    `earlier` lists older versions that conversations may still use.
+    can then be continued by its id, here or in another process. A conversation keeps the pack version with which it
+    began. `earlier` lists older versions that conversations may still use.
     """
 
     def __init__(
@@ -74,18 +74,17 @@ class Shield:
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)
-        """Answers predicates that code cannot determine. For example, a `bylaw.answering.Answerer`."""
+        """Answers predicates that code cannot determine, for example a `bylaw.answering.Answerer`."""
         self.requests = requests
-        """Determines what a request allows. For example, a `bylaw.answering.RequestReader`."""
+        """Determines what a request allows, for example a `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Runs quick work of coroutines. A host with many tenants may set it."""
+        """Runs the quick work of coroutines. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
-        """The host's objections, by tool. A reviewer decides on every call of such a tool, whatever the
-        policies state.
+        """The host's objections, by tool. A reviewer decides on every call to such a tool, regardless of the policies.
         """
         self.clock = clock
         self.unwritten: dict[int, LiveSession] = {}
-        """Sessions with events that are not in the log yet."""
+        """Sessions with events that have not been written to the log yet."""
         self.is_closed = False
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
@@ -101,8 +100,8 @@ class Shield:
         """Open a conversation: the existing conversation with this id in the log or, if there is none, a new one.
 
         `context` contains the values that the host vouches for, such as the signed-in user. `agent` names the agent for
-        statistics. `lacks` is the reason why earlier events are unknown. If it is given, no call that a policy binds is
-        allowed.
+        statistics. `lacks` is the reason why earlier events are unknown. If it is given, calls to which a policy
+        applies are not allowed.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'use a string such as `"{id}"`, the same one each time'
@@ -125,8 +124,8 @@ class Shield:
     ) -> Decision:
         """Decide one call for a caller that keeps the history and sends all messages so far, in any log format.
 
-        The last message may already contain the call. If it contains the same call twice, `id` selects one of them;
-        without `id`, the decision is on the second one.
+        The last message may already contain the call. If the message contains the same call twice, `id` selects one of
+        them; without `id`, the decision is on the second one.
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
@@ -140,7 +139,7 @@ class Shield:
         return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the current pack with its postures, or the pack and postures with which a conversation began."""
+        """Return the current pack with its postures, or those with which a conversation began."""
         digest = self.pack.pin if opening is None else opening.digest
         found = self._packs.get(digest)
         if found is None:
@@ -153,9 +152,7 @@ class Shield:
         return found
 
     def stranded(self, *, within: float = 24 * 3600.0) -> int:
-        """Return the number of recent conversations that began with a pack version that is not loaded. `within` is in
-        seconds.
-        """
+        """Return how many recent conversations began with a pack version that is not loaded. `within` is in seconds."""
         if self.log is None:
             return 0
         openings = self.log.openings(self.tenant, since=self.clock() - within)
@@ -186,7 +183,7 @@ class Shield:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Return this shield, so that a copied agent keeps its shield and log."""
+        """Return this same shield, so that a copied agent keeps its shield and log."""
         return self
 
     def __reduce__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Applies stops: finds the stops that cover a call and returns their grounds."""
+"""Applies stops: finds the stops that cover a call and returns the grounds for them."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -22,7 +22,7 @@ class _NamedPolicy(Struct):
 
 
 class _Named(Struct):
-    """The names in a log entry that a stop may refer to."""
+    """The names, in a log entry, that a stop may refer to."""
 
     tool: str = ""
     agent: str = ""
@@ -41,7 +41,7 @@ def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collect
 
 
 def stops_of(stops: Stops, pack: Pack, tools: Sequence[str], agents: Collection[str], now: float) -> Sequence[Stop]:
-    """Return the stops that cover a call by its tool or its actions. A call that certainly only reads is not
+    """Return the stops that cover a call by its tool or its actions. A call that is certainly a pure read is not
     covered.
     """
     declared = [pack.schema.tools.get(tool) for tool in tools]
@@ -61,26 +61,26 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
             return _is_called(stop, agents)
         case "policy":
             named = [policy for name, policy in pack.policies.items() if _is_called(stop, (name,))]
-            # A rule without tools covers everything the agent does.
+            # A rule without tools covers everything that the agent does.
             return any(not policy.tools or tool in policy.tools for policy in named)
 
 
 def _is_called(stop: Stop, names: Collection[str]) -> bool:
-    """Whether a stop matches one of these names. Case and spaces are ignored, because stopping too many calls is safer
+    """Whether a stop matches one of these names. Case and spaces are ignored because stopping too many calls is safer
     than stopping too few.
     """
     return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 
 
 def check_target(pack: Pack, what: Target, name: str) -> None:
-    """Raise an error if the pack has no such tool or policy, because the stop would not cover anything."""
+    """Raise an error if the pack has no such tool or policy, because the stop would then cover nothing."""
     known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
     if known is not None and name not in known:
         raise UsageError(f"the pack has no {what} `{name}`", hint=meant(name, known))
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    """Return a warning if no recent log entry matches the stop, because the name may be mistyped. Otherwise return an
+    """Return a warning if no recent log entry matches the stop, since the name may be mistyped. Otherwise return an
     empty string.
     """
     if what == "all":
