@@ -479,7 +479,9 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """Return the spellings of an amount or a quantity, starting with the one used on cards. Empty for any other value."""
+    """Return the spellings of an amount or a quantity, starting with the one used on cards. Empty for any other
+    value.
+    """
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)

@@ -237,7 +237,9 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the user's answer to the card or sentence for the call does not count. None if neither was shown."""
+        """Return why the user's answer to the card or sentence for the call does not count. None if neither was
+        shown.
+        """
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
             return self._cards.why_unclear(last)

@@ -122,7 +122,9 @@ class Talk:
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Return the step of the agent's last question after a given step, if the user has not replied to the question."""
+        """Return the step of the agent's last question after a given step, if the user has not replied to the
+        question.
+        """
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:

@@ -560,7 +560,9 @@ class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
 
 
 class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
-    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's posture, which overrides the pack's."""
+    """The section `shield:` of pack.yaml. A policy's posture overrides the tool's posture, which overrides the
+    pack's.
+    """
 
     posture: Posture = "enforce"
     tools: dict[str, Posture] = field(default_factory=dict[str, Posture])

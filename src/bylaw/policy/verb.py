@@ -60,7 +60,9 @@ def hands_over(tool: str) -> bool:
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether the tool's name begins with a verb of reading, thinking or transferring and contains no verb of writing."""
+    """Whether the tool's name begins with a verb of reading, thinking or transferring and contains no verb of
+    writing.
+    """
     words = words_of(tool)
     if hands_over(tool):
         return True

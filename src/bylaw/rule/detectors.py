@@ -54,7 +54,9 @@ def social_security_numbers(text: str) -> Iterator[str]:
 
 
 def passes_luhn(number: str) -> bool:
-    """Whether the last digit is the correct check digit for the others. False for a single digit repeated throughout."""
+    """Whether the last digit is the correct check digit for the others. False for a single digit repeated
+    throughout.
+    """
     digits = [int(c) for c in number if c.isdigit()]
     doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

@@ -226,7 +226,9 @@ class Inference:
         )
 
     def margin(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> float | None:
-        """Return the exact margin of the weighted rules. None if the width cap is exceeded or if no world is possible."""
+        """Return the exact margin of the weighted rules. None if the width cap is exceeded or if no world is
+        possible.
+        """
         facts, contradicted = self._deduced(self._read(evidence), tables)
         if contradicted:
             return None

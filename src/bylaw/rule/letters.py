@@ -62,7 +62,9 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return the truth table of a propositional formula over `names`, as bits. All other predicates must be in `known`."""
+    """Return the truth table of a propositional formula over `names`, as bits. All other predicates must be in
+    `known`.
+    """
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -121,7 +123,9 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """Return the table of a rule whose monitor is lost. The rule's value is unknown both with and without the action."""
+    """Return the table of a rule whose monitor is lost. The rule's value is unknown both with and without the
+    action.
+    """
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 

@@ -119,7 +119,9 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit with numbered rules, and the rules' names. The numbers allow two rules to have the same name."""
+    """Return the circuit with numbered rules, and the rules' names. The numbers allow two rules to have the same
+    name.
+    """
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -154,7 +156,9 @@ LONGEST = 100_000
 
 
 class Chain(Struct, frozen=True):
-    """A Markov chain: how often one act follows another. The remaining probability is the chance that the episode ends."""
+    """A Markov chain: how often one act follows another. The remaining probability is the chance that the episode
+    ends.
+    """
 
     names: tuple[str, ...]
     first: dict[Bits, float]

@@ -31,7 +31,9 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """Return the possible letters at a step. Missing predicates are unknown. Empty if there are too many letters."""
+        """Return the possible letters at a step. Missing predicates are unknown. Empty if there are too many
+        letters.
+        """
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -184,7 +186,9 @@ class Monitor:
 
 
 class Family:
-    """A `FOR EACH` rule with one monitor per binding, so that confirming one reservation does not also confirm another."""
+    """A `FOR EACH` rule with one monitor per binding, so that confirming one reservation does not also confirm
+    another.
+    """
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule

@@ -176,7 +176,9 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_put(self) -> bool:
-        """Whether the call is stopped until somebody answers: the user on a card, or a reviewer on an approval request."""
+        """Whether the call is stopped until somebody answers: the user on a card, or a reviewer on an approval
+        request.
+        """
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property

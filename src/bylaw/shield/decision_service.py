@@ -534,7 +534,9 @@ class DecisionService:
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return the objections that do not come from policies: the host's doubts, stops, and other calls in the turn."""
+        """Return the objections that do not come from policies: the host's doubts, stops, and other calls in the
+        turn.
+        """
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))

@@ -145,7 +145,9 @@ def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
 
 
 def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sentences that mention every required argument, and the optional arguments that no sentence mentions."""
+    """Return the sentences that mention every required argument, and the optional arguments that no sentence
+    mentions.
+    """
     if not wanted or any(each.consent == "card" for each in wanted):
         return (), ()
     asks = [ask for ask in wanted[0].words.asks if all(ask in each.words.asks for each in wanted)]

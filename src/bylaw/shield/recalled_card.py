@@ -93,7 +93,9 @@ class _Home(Struct, frozen=True):
         return max((number for number, event in self._since() if _is_no(event)), default=0)
 
     def ends_yes(self) -> int:
-        """Return the number of the last entry (a denial or a call) that ends earlier confirmations of the call, or 0."""
+        """Return the number of the last entry (a denial or a call) that ends earlier confirmations of the call, or
+        0.
+        """
         ends = (
             number
             for number, event in self._since()

@@ -33,7 +33,9 @@ def resolve(
     grounds: Sequence[Ground],
     run: RunTool,
 ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-    """Make the look-ups that the grounds require, one after another. Return the new grounds and the look-ups' results."""
+    """Make the look-ups that the grounds require, one after another. Return the new grounds and the look-ups'
+    results.
+    """
     made: dict[str, LookedUp] = {}
     for _ in range(LINKS):
         wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}

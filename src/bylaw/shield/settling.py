@@ -134,7 +134,9 @@ def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[
 
 @cache
 def _asking() -> ThreadPoolExecutor:
-    """Return threads for slow requests to other services. The event loop has only a few threads, which the log needs."""
+    """Return threads for slow requests to other services. The event loop has only a few threads, which the log
+    needs.
+    """
     return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
