@@ -23,7 +23,7 @@ class Attestation(Struct, frozen=True):
     """A reviewer's answer to the question whether an undecided call followed a policy."""
 
     finding: str
-    """The call, as the conversation's name, a colon and the step."""
+    """The call, written as the conversation's name, a colon and the step."""
     answer: Literal["fine", "wrong"]
     by: str
     on: str
@@ -86,7 +86,7 @@ def settle(
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
     """Apply reviewers' answers, which are given by step and policy.
 
-    Return the new verdicts, the rules that an answer declares broken, and everything that was settled.
+    Return the new verdicts, the rules that an answer declares broken, and everything that the answers settled.
     """
     settled, broken = list[Settled](), list[RuleFinding]()
     made: list[CallVerdict] = []
@@ -128,7 +128,7 @@ def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
 
 
 def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
-    """Give a policy whose guard has no verdict the verdict that follows from the answer."""
+    """For a policy whose guard has no verdict, use the verdict that follows from the answer."""
     if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"

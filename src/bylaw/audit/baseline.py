@@ -37,7 +37,7 @@ class Gate(Struct, frozen=True):
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run. Findings about refused calls never do."""
+        """Whether a finding fails the run. A finding about a refused call never does."""
         if finding.kind == "rule":
             named = self._names_limits if finding.is_limit else "rule" in self.verdicts
             return named and self._is_severe(finding.charges[0].severity)
@@ -67,10 +67,10 @@ class Comparison(Struct, frozen=True):
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
     """Earlier findings that no longer occur, although their conversation was audited again. If other policies object to
-    the call now, the finding is listed with the policies that no longer object.
+    the call now, the finding is still listed, with the policies that no longer object.
     """
     gone: list[Finding]
-    """Earlier findings in conversations that were not audited again."""
+    """Earlier findings whose conversations were not audited again."""
     refused: list[Finding] = []
     """Findings about refused calls. They appear in no other list."""
     expired: tuple[Waiver, ...] = ()
@@ -100,7 +100,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """The state of each finding of an audit. Unlisted findings are new."""
+    """The state of each finding in an audit. Findings that are not listed are new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
@@ -130,7 +130,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise UsageError if the earlier audit used another version of finding ids or another redaction key."""
+    """Raise UsageError if the earlier audit used another redaction key or another version of finding ids."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
             "finding ids differ: the audit was produced by an earlier version of Bylaw",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name under which each answer is counted. Any other answer is a value that the user stated."""
+"""The name under which each answer is counted. An answer that is not listed is a value that the user stated."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -42,11 +42,11 @@ OPEN_REASONS: Mapping[str, str] = {
     "unseen": "a fact is unknown",
     "elsewhere": "an earlier step of the conversation is undecided",
 }
-"""Why a rule is undecided, in words."""
+"""In words, why a rule is undecided."""
 
 
 class Counts:
-    """All counts in `summary.json`, as one flat counter with a few other values."""
+    """All counts in `summary.json`, as one flat counter plus a few other values."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
@@ -96,7 +96,7 @@ class Counts:
                 self.faults.remove(fault)
 
     def with_limits(self, packs: Sequence[Pack]) -> "Counts":
-        """Return a copy in which each call that exceeded a limit is a violation."""
+        """Return a copy in which every call that exceeded a limit is a violation."""
         made = copy(self)
         made.numbers = numbers = self.numbers.copy()
         judged = [call for call in over_limits(packs, self.limited) if call.verdicts]
@@ -246,7 +246,7 @@ class Counts:
                 self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
-        """Count what reviewers settled in one conversation, by rule or policy."""
+        """Count what reviewers have settled in one conversation, by rule or policy."""
         for each in settled:
             self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 
@@ -292,7 +292,7 @@ class UnmappedFields:
         """The names already mapped or reported, by tool."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-        """Yield each unmapped field in the results of a conversation, with its tool."""
+        """Yield each unmapped field in the results of a conversation, with the result's tool."""
         for result in events:
             if type(result) is not Result or result.call is None or not result.captured:
                 continue

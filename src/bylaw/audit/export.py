@@ -104,7 +104,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """Return the SARIF level of a finding. Refused calls, and calls that may be right, have the level `note`."""
+    """Return the SARIF level of a finding. The level is `note` for refused calls and for calls that may be right."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")

@@ -1,4 +1,4 @@
-"""The output folder of an audit. An earlier audit is replaced only when all new files are complete."""
+"""An audit's output folder. An earlier audit is replaced only once all new files are complete."""
 
 import json
 import os
@@ -26,7 +26,7 @@ except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
 BUFFER = 1 << 20
-"""How many bytes to write at a time. Most conversations are longer than the default buffer."""
+"""The number of bytes to write at a time. Most conversations are longer than the default buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
 """Written only if an error occurred in Bylaw's own code."""
@@ -34,8 +34,8 @@ TABLES = "tables"
 STATE = "state"
 """The folder with the state of nightly runs, inside the folder for tables."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""Adding a column does not change this name. Removing a column, or changing its type or meaning, requires a
-new name.
+"""Adding a column does not change this name. If a column is removed, or its type or meaning changes, a new name is
+needed.
 """
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
@@ -94,7 +94,7 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
     """Lock a folder against a second audit at the same time. The lock ends with the process.
 
-    A file system without locks is accepted, unless `surely` is set.
+    If the file system has no locks, this is accepted unless `surely` is set.
     """
     if fcntl is None:
         if surely:
@@ -129,7 +129,7 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
     """Refuse to overwrite files that no audit wrote. If `tables` is set, this includes a folder of tables.
 
-    The output of nightly runs is not overwritten either, unless the audit `adds` to it.
+    The output of nightly runs is not overwritten either, unless this audit `adds` to it.
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or choose another --out"
@@ -171,7 +171,7 @@ class LineFiles:
         self.names = Identities()
         self.count = 0
         self.repeated = 0
-        """The number of conversations whose id an earlier conversation already had."""
+        """The number of conversations with an id that an earlier conversation already had."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
         """Calls that count towards limits, each with its conversation and the row to write if the limit is exceeded."""
 

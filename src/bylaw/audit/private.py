@@ -1,6 +1,6 @@
 """Finds private values wherever a conversation shows them, and removes them in every spelling.
 
-For example, the digits of a number may be grouped differently, a date may be written in words, and a letter may be
+For example, the digits of a number may be grouped differently, a date may be written out in words, and a letter may be
 escaped for JSON, HTML or a URL.
 """
 
@@ -57,8 +57,8 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """The names of public fields, by tool. Two entities may have a field with the same name, and one of them may be
-        public.
+        """The names of public fields, by tool. Two entities may each have a field with the same name, and only one of
+        these fields may be public.
         """
         self.by_text = {
             tool
@@ -195,7 +195,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """For each private value found, yield its other spellings in the texts of the conversation."""
+    """For each private value found, yield any other spellings that occur in the texts of the conversation."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
@@ -261,7 +261,8 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 def _grouped(number: str) -> re.Pattern[str]:
     letters = [re.escape(letter) for letter in letters_of(number)]
     size = _CODE if number.startswith("+") else 0
-    # Within a country, a number has a leading 0 and no country code. From abroad, `00` may replace the plus sign.
+    # Within a country, a number has a leading 0 and no country code. For calls from abroad, `00` may replace the plus
+    # sign.
     zero = f"(?:0{_BETWEEN})?" if size else ""
     code = "".join(f"{zero}(?:{letter}{_BETWEEN})?" for letter in letters[:size]) + zero
     rest = _BETWEEN.join(letters[size:])
@@ -271,8 +272,8 @@ def _grouped(number: str) -> re.Pattern[str]:
 ANYWHERE = 6
 """A value of at least this length is removed even inside a word. A shorter value is removed only as a whole word."""
 SAYS_LITTLE = 2
-"""Booleans and values shorter than this are ambiguous in running text. They are removed only next to their field's
-name.
+"""Booleans and values shorter than this are ambiguous in running text. They are removed only where they are next to
+their field's name.
 """
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
@@ -392,7 +393,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
-        # In JSON inside text, a line break is the two characters `\n`. This n does not belong to a word.
+        # In JSON inside text, a line break is written as the two characters `\n`. This n does not belong to a word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
     return re.compile("|".join(parts), re.IGNORECASE)
 

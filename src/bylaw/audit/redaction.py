@@ -53,12 +53,12 @@ class Pseudonyms:
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """Hide the path of a place, but keep its line or position."""
+        """Hide the path in a place, but keep the line or position."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
     def file(self, path: str) -> str:
-        """Hide the path of a file, but keep a known extension."""
+        """Hide the path of a file, but keep the extension if it is known."""
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
@@ -122,7 +122,7 @@ _UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicte
 
 
 class Redaction:
-    """The private values to hide in the conversations of one pack."""
+    """The private values to hide in the conversations judged by one pack."""
 
     def __init__(self, pack: Pack, key: bytes | None = None) -> None:
         self.private = Private(pack)
@@ -140,7 +140,7 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """Return the world. Reads from it are recorded if they may reveal private values."""
+        """Return the world. Reads from the world are recorded if they may reveal private values."""
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
@@ -256,7 +256,7 @@ class Cover:
         return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
-        """Return a line of `findings.jsonl`. A rule that applies to each entity names its entity."""
+        """Return a line for `findings.jsonl`. A rule that applies to each entity also names the entity."""
         shown = [self._predicate(each) for each in line.get("predicates", ())]
         hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
         if binding := line.get("binding"):
@@ -367,8 +367,8 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Keep only the structure of data, its booleans and the names that the pack declares. Replace everything else
-        with pseudonyms.
+        """Keep only the structure of the data, its booleans, and the names that the pack declares. Replace everything
+        else with pseudonyms.
         """
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):

@@ -76,8 +76,7 @@ class Shelf:
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """Return the first variant whose conditions the trajectory meets.
 
-        Raises FormatError if the pack is for other conversations, and WorldError if the world belongs to another
-        variant.
+        Raises FormatError if the pack is for other conversations, and WorldError if the world is for another variant.
         """
         for name, ours in self._about.items():
             theirs = trajectory.details.get(name)
@@ -138,7 +137,7 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """Open the tasks of a benchmark. Their gold actions define a good outcome."""
+    """Open the tasks of a benchmark. The tasks' gold actions define a good outcome."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
@@ -148,7 +147,7 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
 
 
 def _open(pack: Pack, world: Path) -> Any:
-    """Open a world. This happens before any log is read, so that errors appear early."""
+    """Open a world. This is done before any log is read, so that errors appear early."""
     return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
@@ -187,7 +186,7 @@ class Request(Struct, frozen=True):
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. Each file is then named by its whole path, which stays unique."""
+    """Whether to add to an earlier output. If so, each file is named by its whole path, which stays unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
@@ -202,7 +201,7 @@ class Request(Struct, frozen=True):
         return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
 
     def source(self, file: LogFile, span: Span | None = None) -> Source:
-        """Return a source that reads a file of the request, or a part of it."""
+        """Return a source that reads a file named in the request, or a part of that file."""
         called = str(file) if self.adds else ""
         return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
@@ -221,7 +220,7 @@ def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
 
 
 class Audited(Struct, frozen=True, omit_defaults=True):
-    """The files and the pack of an audit, as the command named them."""
+    """The files and the pack of an audit, as they were named in the command."""
 
     logs: list[str]
     pack: str
@@ -232,8 +231,8 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     """The folder where the command ran, for relative paths."""
 
     def found(self) -> "Audited":
-        """Return the record with paths that exist now. Each path is used as given, or relative to the
-        command's folder.
+        """Return the record with paths that exist now. Each path is tried as given, and relative to the folder where
+        the command ran.
         """
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
@@ -276,7 +275,7 @@ def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
     """Yield every conversation in the logs, or only one, as lines of `conversations.jsonl` with private values covered.
 
-    The iteration ends when the logs or the pack cannot be read.
+    The iteration ends if the logs or the pack cannot be read.
     """
     audited = read_audited(out)
     if audited is None:

@@ -236,7 +236,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """The figures of a conversation. They become columns of the tables and are the input of `Counts`."""
+    """The figures for a conversation. They become columns of the tables and are the input to `Counts`."""
 
     agent: str
     file: str
@@ -390,7 +390,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
 
 
 def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) -> LimitedCall:
-    """Add the guards' verdicts to a call that counts towards a limit."""
+    """Add the guards' verdicts to a call that is counted towards a limit."""
     clean = tuple(each for each in CRITERIA if "violation" not in getattr(head, each))
     for verdict in verdicts:
         if verdict.made.step == call.step and verdict.made.accepted is not False:
@@ -477,7 +477,7 @@ def _known(pack: Pack, known: KnownFact) -> JsonRecord:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    # The host knows the time of the call, whether or not the pack declares a context.
+    # The host knows the time of the call, even if the pack declares no context.
     entity = pack.schema.entities.get(fact.entity)
     field = entity.fields.get(fact.field) if entity is not None else None
     return (field.question if field is not None else "") or f"what is {fact}?"
@@ -538,8 +538,8 @@ def _encoded(data: Any) -> bytes:
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call: those without a verdict, and those of
-    undecided rules.
+    """Return the policies that a reviewer may settle at a call: those without a verdict, and those whose rules are
+    undecided.
     """
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))

@@ -1,6 +1,6 @@
 """Audits files of recorded conversations. Start at `audit`.
 
-Each conversation runs through the engine's session, event by event. With several jobs, each worker judges every n-th
+Each conversation runs through the engine's session, event by event. With n jobs, each worker judges every n-th
 conversation, and the parts are joined in order.
 """
 
@@ -189,7 +189,7 @@ class Examiner:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
         if cover is not None:
-            # A redacted conversation has no text to compare, so the digest covers the original text and uses the key.
+            # The redacted conversation has no text to compare, so the digest covers the original text and uses the key.
             whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
         digests = SeenDigests(name, whole.events, self._key)
         if pack.digest not in self._sides:
@@ -201,7 +201,7 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return reviewers' answers on the undecided calls of a conversation, by step and policy, in words that may be
+        """Return reviewers' answers on the undecided calls in a conversation, by step and policy, in words that may be
         shown.
         """
         if not self._attested:
@@ -262,8 +262,8 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, omit its
-        text.
+        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, leave
+        out the error's text.
         """
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
@@ -414,7 +414,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `policies.json`, the errors in Bylaw's own code, and `summary.json`. Return the summary."""
+    """Write `policies.json`, `summary.json` and the errors in Bylaw's own code. Return the summary."""
     summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -450,10 +450,10 @@ class WorkerError(BylawError):
 
 
 def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
-    """Examine with `request.jobs` workers. Results come in the order of files and conversations and are counted in
-    `total`.
+    """Examine the files with `request.jobs` workers. Results come in the order of files and conversations and are
+    counted in `total`.
 
-    Parts wait on disk in the folder `aside`, so each worker holds only one conversation in memory.
+    Finished parts are kept on disk in the folder `aside`, so each worker holds only one conversation in memory.
     """
     with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
         targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
@@ -519,7 +519,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """Yield the conversations of one file, taking one from each part in turn until all parts end."""
+    """Yield the conversations in one file, taking one from each part in turn until all parts end."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

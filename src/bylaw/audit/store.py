@@ -101,7 +101,7 @@ class Store:
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
     def file(self, name: str) -> Path:
-        """Return a file of lines. If the audit wrote only tables, create the file from them."""
+        """Return the path of a JSON-lines file. If the audit wrote only tables, create the file from them."""
         if self.has_lines:
             return self.path / name
         if self._made is None:
@@ -114,7 +114,7 @@ class Store:
         return made
 
     def raw(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file as bytes, or nothing if there is no such file."""
+        """Yield the lines of a file as bytes. If there is no such file, yield nothing."""
         file = self.file(name)
         if file.is_file():
             with file.open("rb") as lines:
@@ -144,7 +144,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Most calls are not flagged. Only flagged calls have an id, whichever criterion flags them.
+            # Most calls are not flagged. Only flagged calls have an id, no matter which criterion flags them.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:
@@ -201,7 +201,7 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return the judged calls of a conversation by step, and the other steps where a rule was broken."""
+        """Return the judged calls in a conversation by step, and the other steps at which a rule was broken."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
@@ -218,7 +218,9 @@ class Store:
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """If several conversations have this id, return this one's place in the logs, otherwise an empty string."""
+        """If several conversations have this id, return this one's place in the logs. Otherwise, return an empty
+        string.
+        """
         if not _REPEATED.search(trajectory):
             return ""
         kept = next(self._of(CONVERSATIONS, trajectory), None)

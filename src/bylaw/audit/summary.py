@@ -1,4 +1,4 @@
-"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. They are the same in all
+"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. These files are the same in all
 outputs.
 """
 
@@ -230,7 +230,9 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """For each limit across conversations, return how many calls exceeded it and how many are undecided."""
+    """For each limit across conversations, return the number of calls that exceeded it and the number of undecided
+    calls.
+    """
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):
@@ -316,8 +318,8 @@ _MOST = 8
 
 
 def limits(summary: JsonRecord) -> Iterator[str]:
-    """Yield everything that limits what an audit can show: its sources of truth, its notes, and what it did
-    not read.
+    """Yield everything that limits what an audit can show: its sources of truth, its notes, and whatever it did not
+    read.
     """
     if summary["world"] == "snapshot":
         yield "Ground truth: the database, replayed after each write."

@@ -18,7 +18,7 @@ _KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """A file of waivers is invalid. `faults` lists the errors with their places."""
+    """A waiver file is invalid. `faults` lists the errors with their places."""
 
     code = "BY601"
 
@@ -72,7 +72,7 @@ class Waivers:
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """Return the waivers that together cover all policies of a finding, or nothing if any policy is not covered."""
+        """Return the waivers that together cover all policies of a finding, or none if any policy is not covered."""
         covering: list[Waiver] = []
         for charge in finding.charges:
             named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))

@@ -97,7 +97,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Return the records, or parts of records, that are new or changed in `after`."""
+    """Return the records, or the parts of records, that are new in `after` or changed there."""
     made: Case = {}
     for name, record in after.items():
         old = before.get(name, UNSET)
@@ -114,7 +114,7 @@ _VERSION = "0.1.0"
 
 
 class Assembled(Struct, frozen=True):
-    """A pack's files as compiled, without the compiler's notes."""
+    """A pack's files as they were compiled, without the compiler's notes."""
 
     files: dict[str, str]
     weighed: Weighed | None
@@ -197,7 +197,7 @@ def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def on_trial(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the files with every policy accepted, so that the pack loads for trials. Nothing is written to disk."""
+    """Return the files with every policy accepted, so that the pack loads for trials. No files are written."""
     lacking, nobody = unenforced(files), {"accepted_by": "nobody", "reason": "on trial"}
     bodies = read_yaml(files["policies.yaml"], file="policies.yaml").data["policies"]
     made = [{"unenforced": nobody, **body} if body["id"] in lacking else body for body in bodies]
@@ -283,7 +283,7 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
-    """Add the time of the trial to a case if its check uses the time and the pack has no clock."""
+    """Add the trial's time to a case if its check uses the time and the pack has no clock."""
     asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
     return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 

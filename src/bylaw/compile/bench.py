@@ -1,4 +1,4 @@
-"""Runs generated checks in a small pack, using the code that will run them in production."""
+"""Runs generated checks in a small pack, using the same code that runs them in production."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -33,7 +33,7 @@ _KEPT = 64
 
 
 class Bench:
-    """What all trials share: the tools, the entities, the user facts and the clock."""
+    """Everything that all trials share: the tools, the entities, the user facts and the clock."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Bench:
 
     @cached_property
     def plausible(self) -> Plausible:
-        """The values that schemas and recorded results show to be possible."""
+        """The possible values, as shown by schemas and recorded results."""
         schemas: dict[str, dict[str, Any]] = {
             arguments_of(name): {"properties": card.parameters} for name, card in self.cards.items()
         }

@@ -16,7 +16,7 @@ _LONGEST = 1_200
 _DOCUMENTED = re.compile(
     r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b|(?<=\.)\s+(?:Returns|Raises|Errors)\b"
 )
-"""Matches the start of a docstring's section on arguments or results."""
+"""Matches the start of the section of a docstring that describes arguments or results."""
 DEEPEST = 6
 """The maximum depth to which a schema is followed."""
 _WORDS = 300
@@ -56,7 +56,7 @@ class Card(Struct, frozen=True):
 
     @property
     def bound(self) -> str:
-        """A description for writing checks on the tool's calls."""
+        """A description for use when writing checks on the tool's calls."""
         described = " ".join(_DOCUMENTED.split(self.description)[0].split())[:_WORDS]
         return "\n".join([self._line(described), *(f"    {line}" for line in self._arguments)])
 
@@ -131,7 +131,7 @@ _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
 class Form:
-    """The common form of all values recorded in one place."""
+    """The form that all values recorded in one place share."""
 
     def __init__(self) -> None:
         self.values = SeenValues()
@@ -252,7 +252,7 @@ class Results:
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:
-        """Describe a tool's results and errors in words. The text is empty if none were recorded."""
+        """Describe a tool's results and errors in words. The text is empty if neither was recorded."""
         lines: list[str] = []
         if tool in self._forms:
             lines.append(f"results: {self._forms[tool]}")

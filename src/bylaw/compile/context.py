@@ -19,7 +19,7 @@ _ORDER = re.compile(
     r"|looks? .{0,40} first)\b",
     re.IGNORECASE,
 )
-"""Phrases that state the order of several checks."""
+"""Phrases that state the order in which several checks are made."""
 _DAYS = ("date", "day")
 """Words that, in the name of a key part, mean that the part holds a day."""
 
@@ -201,9 +201,7 @@ def _singular(text: str) -> list[str]:
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:
-    """Whether at least one part of a key is known. The other parts may be constants, such as a kind that a policy
-    names.
-    """
+    """Whether at least one part of a key is known. Other parts may be constants, such as a kind named in a policy."""
     return not key or any(_leads(name, part) for part in key for name in names)
 
 
@@ -242,7 +240,7 @@ def _unless_set(spec: Any) -> str:
 
 
 def field_kind(spec: Any) -> str:
-    """Return a field's type in one word, or its possible values."""
+    """Return a field's type in one word, or the field's possible values."""
     if isinstance(spec, list):
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):

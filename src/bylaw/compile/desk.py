@@ -1,7 +1,7 @@
-"""Gives the compiler's stages their answers and collects the questions that still need one.
+"""Gives the compiler's stages their answers and collects the questions that have no answer yet.
 
 A stage never waits. It asks its questions and stops if an answer is missing. All missing answers are then requested
-together, and the stages run again. So a stage is a pure function of its input and the answers.
+together, and the stages run again. A stage is therefore a pure function of its input and the answers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ class Unanswered(Exception):
 
 
 def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
-    """Decorate a function that may ask questions, so that it returns None while an answer is missing."""
+    """Decorate a function that may ask questions so that it returns None while an answer is missing."""
 
     @wraps(work)
     def made(*args: Given.args, **named: Given.kwargs) -> Made | None:
@@ -69,9 +69,9 @@ class Desk:
         self.usage = Usage()
         """The tokens used by these requests and answers, where known."""
         self.can_ask = True
-        """Whether new questions can be asked. With recorded answers they cannot."""
+        """Whether new questions can be asked. They cannot if the answers are recorded."""
         self.gives_up = False
-        """Whether to go on without missing answers. The affected policies then have no check."""
+        """Whether to go on without missing answers. If so, the affected policies have no check."""
 
     def begin(self) -> None:
         self.wanted.clear()
@@ -107,7 +107,7 @@ class Desk:
         return made
 
     def attempt(self, work: Callable[[], Made]) -> Made | None:
-        """Return the result of `work`, or None if it needs an answer that cannot be requested."""
+        """Return the result of `work`, or None if `work` needs an answer that cannot be requested."""
         wanted = dict(self.wanted)
         try:
             return work()
@@ -186,7 +186,7 @@ class Unreadable(Exception):
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
-    """The question of one stage, with the function that reads its answer and the number of attempts."""
+    """A stage's question, with the function that reads the answer and the number of attempts."""
 
     name: str
     """The name of the question's file in `prompts/`."""
@@ -235,5 +235,5 @@ def yaml_answer(text: str) -> dict[str, Any]:
 
 
 def prompt_text(name: str) -> str:
-    """Return the part of a prompt that only some requests include."""
+    """Return a part of a prompt that only some requests include."""
     return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

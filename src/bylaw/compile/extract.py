@@ -1,8 +1,8 @@
 """Extracts the document's policies section by section, with verbatim quotes.
 
 Sentences that no policy cites are asked about once more and then listed. A policy with a quote that is not in the
-document is sent back for correction, and dropped if the quote is still wrong. If the document changes, unchanged parts
-are not read again.
+document is sent back for correction, and it is dropped if the quote is still wrong. If the document changes, unchanged
+parts are not read again.
 """
 
 import re
@@ -67,7 +67,7 @@ def _section(document: Document, file: File, start: int, end: int) -> Section:
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges that are not split: a heading with its text, or single paragraphs if that text is too long."""
+    """Yield ranges that are not split: a heading with its text, or single paragraphs if the text is too long."""
     cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
     for start, end in pairwise(cuts):
         if end - start <= longest:
@@ -78,7 +78,7 @@ def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
 
 
 _LONGEST = 1_500
-"""The maximum length, in characters, of text shown from another document."""
+"""The maximum length, in characters, of text shown from one of the other documents."""
 _MOST = 3
 """The maximum number of other documents shown with one policy."""
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
@@ -97,11 +97,11 @@ _LEANS = re.compile(
     r"|it|they|the same|even (then|so)|both|neither)\b",
     re.IGNORECASE,
 )
-"""Matches the start of a sentence that depends on the previous one."""
+"""Matches the start of a sentence that depends on the sentence before it."""
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """Add to each draft the text that its sentences refer to."""
+    """Add to each draft any text that its sentences refer to."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
     before = {
@@ -210,7 +210,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
 
 
 def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
-    """Return a draft's sentences if each of them occurs more than once and no place is given."""
+    """Return a draft's sentences if each of them occurs more than once and no place is stated."""
     found = ranges(draft.quotes, document)
     if not found or any(len(places) == 1 for places in found):
         return frozenset()
@@ -268,7 +268,7 @@ _COVER = json_prompt("cover", _Covering)
 class Extraction(Struct, frozen=True):
     drafts: tuple[Draft, ...]
     dropped: tuple[str, ...] = ()
-    """The policies that were left out, with reasons."""
+    """The policies that were left out, with the reasons."""
     aside: dict[str, str] = {}
     """Remarks on sentences that no policy cites, by digest."""
     questions: dict[str, tuple[Question, ...]] = {}
@@ -303,12 +303,12 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 
 @stage
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
-    """Return the policies found in uncited sentences, and remarks on the other uncited sentences."""
+    """Return the policies found in uncited sentences, and remarks on the remaining uncited sentences."""
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []
     for section in sections(document):
-        # Ask about a repeated sentence only at its first occurrence.
+        # Ask about a repeated sentence only where it first occurs.
         left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())
         left = [each for each in left if each.digest not in first.aside and each.digest not in asked]
         asked |= {each.digest for each in left}

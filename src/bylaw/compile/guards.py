@@ -1,11 +1,11 @@
-"""Writes guards. Cases and code are written separately from the sentences, and then compared.
+"""Writes guards. Cases and code are each written from the sentences, independently of each other, and then compared.
 
-Two generations of the code and one of the cases are three readings of a policy. If they differ, a referee who sees none
-of them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy gets no
-guard.
+Two generations of the code and one of the cases give three readings of a policy. If they differ, a referee who sees
+none of them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy
+gets no guard.
 
-A number that a sentence states and the code does not use is a hint for the reviewer. A guard that uses a different
-number, such as 60 days for 30, is wrong, unless a case shows that it applies the stated number.
+If a sentence states a number that the code does not use, the reviewer gets a hint. A guard that uses a different
+number, such as 60 days instead of 30, is wrong, unless a case shows that it applies the stated number.
 """
 
 import ast
@@ -42,9 +42,9 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def unused_numbers(draft: Draft, code: str) -> list[str]:
-    """Return the policy's numbers, in digits, that the code lacks.
+    """Return, in digits, the policy's numbers that are missing from the code.
 
-    A sentence may state several policies or be part of a table, so a number counts only if the definition or
+    A sentence may state several policies or be part of a table, so a number is considered only if the definition or
     description repeats it.
     """
     elsewhere = _used(code)
@@ -101,7 +101,7 @@ _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 class Written(Struct, frozen=True):
     codes: dict[str, str]
     cannot: dict[str, str]
-    """Policies that the author of the answer called uncheckable, with reasons."""
+    """Policies that the answer's author called uncheckable, with reasons."""
 
 
 def one_function(text: str, name: str) -> str:
@@ -115,7 +115,7 @@ def one_function(text: str, name: str) -> str:
 def read_given_cases(
     answer: tuple[Sequence[Case], Sequence[str]], policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    """Return an answer's cases by policy, and its faults. `uncheckable` policies need no cases."""
+    """Return the cases in an answer, by policy, and the answer's faults. `uncheckable` policies need no cases."""
     listed, complaints = answer[0], [*answer[1]]
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
     for case in listed:
@@ -138,7 +138,7 @@ def read_given_cases(
 
 
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """Return the cases in an answer. If the answer is truncated, return those that are complete."""
+    """Return the cases in an answer. If the answer is truncated, return only complete cases."""
     try:
         return cases_answer(text), []
     except Unreadable as error:
@@ -195,7 +195,7 @@ class PolicyBrief(Struct, frozen=True):
     beside: tuple[Draft, ...] = ()
     """Related policies."""
     described: str = ""
-    """The entities without the owner's edits, because an edit is no reason to ask again."""
+    """The entities without the owner's edits, because an edit is no reason to ask the questions again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
         """Describe the policy in words, together with related policies outside `group`."""

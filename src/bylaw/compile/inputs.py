@@ -3,9 +3,9 @@
 Calls are generated in invented worlds, one world per seed, from the constants in guards. Every field of every entity
 has a value from a small pool around the constants, so values fall on both sides of limits and ids often match.
 
-Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap: its record has
-the missing value, or the guard's result differs from that of a variant with `<` instead of `<=`. A referee interprets
-the sentences. If the sentences leave a situation undecided, the owner is asked about it.
+Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap: either its record
+has the missing value, or the guard's result for it differs from that of a variant with `<` instead of `<=`. A referee
+interprets the sentences. If the sentences do not decide a situation, the owner is asked about it.
 
 A guard that fails on some recorded calls, or denies most of them, is reconsidered once. Complaints contain counts, code
 locations and denial texts, but no values from records.
@@ -114,7 +114,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
 
 
 def _decisive(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every syntax node that is not part of a denial's text."""
+    """Yield every syntax node that is not part of the text of a denial."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
@@ -147,7 +147,7 @@ def _part(node: ast.expr) -> str:
 
 
 class World:
-    """An invented world that remembers what guards read."""
+    """An invented world that remembers what the guards read."""
 
     def __init__(self, seed: str, pool: Pool, inside: Mapping[tuple[str, str], Schema]) -> None:
         self._seed = seed
@@ -284,7 +284,7 @@ def _form(schema: Mapping[str, Any]) -> str:
 
 
 class Trial(Struct, frozen=True):
-    """The results of several guards for one generated call."""
+    """The results of several guards for the same generated call."""
 
     case: Case
     """The call and its facts, without an expected outcome."""

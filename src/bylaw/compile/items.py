@@ -1,10 +1,12 @@
 """Splits a pack's files into items (policies, tools, entities, cases, functions), merges items, and writes them back.
 
-An item is identified by its name, whichever file it is in. In an edited file, all other lines stay unchanged.
+An item is identified by its name, regardless of the file that it is in. In an edited file, all other lines stay
+unchanged.
 
-The merge has three sides: the compiler's last version, the owner's current version, and the compiler's new version. It
-works item by item, and a deletion counts as an edit. If the owner and the compiler both changed an item, the owner's
-edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same side.
+This is a three-way merge of the compiler's last version, the owner's current version, and the compiler's new version.
+It works item by item, and a deletion is treated as an edit. If the owner and the compiler both changed an item, the
+owner's edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same
+version.
 """
 
 import ast
@@ -24,11 +26,11 @@ from bylaw.scan.written import dump, packed
 from bylaw.text.python import parse_python
 
 Key = tuple[str, ...]
-"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name within that section."""
+"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or a tuple of the file, its section and the name within that section."""
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
-"""Folders whose items may be in any file."""
+"""Folders in which an item may be in any file."""
 _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 
@@ -56,7 +58,7 @@ def key_of(path: str, section: str, name: str) -> Key:
 
 
 def entries(value: Any) -> dict[str, Any]:
-    """Return the entries of a section by name. A section without names is a single unnamed entry."""
+    """Return the entries of a section by name. A section without names is treated as a single unnamed entry."""
     listed = cast(list[Any], value) if isinstance(value, list) else [None]
     if isinstance(value, dict):
         return cast(dict[str, Any], value)
@@ -64,7 +66,7 @@ def entries(value: Any) -> dict[str, Any]:
 
 
 def named(listed: list[Any]) -> dict[str, Any]:
-    """Return the members of a list by the field that identifies them."""
+    """Return the members of a list, keyed by the field that identifies them."""
     found: dict[str, Any] = {}
     for each in listed:
         name, count = _name(each), 1
@@ -83,16 +85,14 @@ def _name(member: Any) -> str:
 
 
 class _Chunk(Struct):
-    """Lines of a file: an item, the head of a section (named `*`), or the text between items."""
+    """Lines of a file: an item, the head of a section (named `*`), or text between items."""
 
     key: Key | None
     text: str
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
-    """Return a file's text with the wanted items. An unchanged item is copied from `text`, a changed one from
-    `made`.
-    """
+    """Return a file's text with the wanted items. Unchanged items are copied from `text`, changed ones from `made`."""
     try:
         found = _edited(path, text, made, wanted)
         if read_items(path, found) == wanted:
@@ -167,7 +167,7 @@ def _functions(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
-    """Yield the place where each item of a YAML file begins. A section on one line is a single item."""
+    """Yield the place where each item of a YAML file begins. A section written on one line is a single item."""
     root: Any = cast(Any, yaml).compose(text, Loader=LOADER)
     data = read_yaml(text, file=path).data
     if isinstance(root, yaml.SequenceNode):
@@ -325,8 +325,8 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy and its check after its sentences are gone. If the policy was edited, a note quotes it in
-    full.
+    """Remove a policy and its check after its sentences have been deleted. If the policy was edited, a note quotes it
+    in full.
     """
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:
@@ -339,7 +339,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
 def _hold_together(
     made: Merge, policy: str, keys: list[Key], base: Items, ours: Items, theirs: Items, *, is_redone: bool
 ) -> None:
-    """Keep the owner's whole check if the owner edited it and the compiler wrote a different one."""
+    """Keep the owner's whole check if the owner edited the check and the compiler wrote a different one."""
     at = (*_POLICIES, policy)
     checks = [key for key in keys if key[0] in _CHECK]
     if is_redone:
@@ -373,7 +373,7 @@ def _check(items: Items, at: Key, checks: list[Key]) -> list[Any]:
 def _still_accepted(
     body: dict[str, Any], base: Any, theirs: Any, keys: list[Key], before: Items, after: Items
 ) -> dict[str, Any]:
-    """Remove the `unenforced` mark of a policy that has changed or now has a check."""
+    """Remove the `unenforced` mark from a policy that has changed or now has a check."""
     if base is None or theirs is None or "unenforced" not in body:
         return body
     is_same = all(base.get(part) == theirs.get(part) for part in ("definition", "spans"))

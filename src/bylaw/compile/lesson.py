@@ -48,7 +48,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
-    """Read labels, one JSON object per line, and group them by conversation."""
+    """Read labels, given as one JSON object per line, and group them by conversation."""
     found: dict[str, list[Label]] = {}
     decoder = msgspec.json.Decoder(Label)
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -116,13 +116,13 @@ class Lesson(Struct, frozen=True):
     learned: Learned
     taught: list[LabelledAct]
     kept_back: list[LabelledAct]
-    """Every fifth conversation. These are held out from learning."""
+    """Every fifth conversation. These conversations are held out from learning."""
     rules: list[Rule]
     eps: float
     """The margin that the pack sets."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """Return the accuracy on these examples with the pack's weights and with the learned weights."""
+        """Return the accuracy on these examples, both with the pack's weights and with the learned weights."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
@@ -206,7 +206,7 @@ class Episodes(Struct):
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
     left_out: int = 0
-    """The number of conversations in which one of the rule's predicates is unknown."""
+    """The number of conversations in which at least one of the rule's predicates is unknown."""
 
 
 def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
@@ -246,7 +246,7 @@ class Weighed(Struct, frozen=True):
     """What a compile learned from its labels."""
 
     weights: str
-    """The text of `weights.yaml`, or an empty string if the weights do not help on held-out examples."""
+    """The text of `weights.yaml`, or an empty string if the weights do not improve the results on held-out examples."""
     record: dict[str, Any]
     questions: dict[str, list[Question]]
     """For each policy, a question about each of its rules that can no longer deny a call on its own."""

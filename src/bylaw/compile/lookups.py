@@ -1,4 +1,4 @@
-"""Writes look-up functions: code that searches results for fields that no observation shows.
+"""Writes look-up functions, that is, code that searches results for fields that no observation shows.
 
 The near-miss paper proposes such functions. They are written in the guard language, so no foreign code runs, and they
 are first tried on recorded results.
@@ -42,7 +42,7 @@ LOOKUPS = Prompt("lookups", _functions, max_tokens=8192, rounds=3)
 
 
 class Lookups(Struct, frozen=True):
-    """Look-up functions by `Entity.field`, and the reason for each field that has none."""
+    """Look-up functions by `Entity.field`, and the reason for each field without one."""
 
     codes: dict[str, str]
     failed: dict[str, str]

@@ -1,4 +1,4 @@
-"""Turns a model's names into ids, functions and fields. If one name has two meanings, it becomes two names."""
+"""Turns a model's names into ids, functions and fields. A name with two meanings becomes two names."""
 
 import hashlib
 import keyword

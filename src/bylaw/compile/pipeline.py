@@ -71,7 +71,7 @@ class Source(Struct, frozen=True):
 
 
 class Owner(Struct, frozen=True):
-    """The owner's edits that requests and trials depend on."""
+    """Those of the owner's edits that affect requests and trials."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
     """Takes the compiler's entities and tools, and returns the entities with the owner's edits."""
@@ -89,7 +89,7 @@ class Work(Struct):
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
     overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
-    """For each policy, questions about policies of other documents that it may repeat or contradict."""
+    """For each policy, questions about policies in other documents that the policy may repeat or contradict."""
     steps: tuple[Step, ...] = ()
 
     @property
@@ -155,7 +155,7 @@ def require_tools(cards: Mapping[str, Card]) -> None:
 def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     """Run every stage as far as the answers allow, and record missing answers.
 
-    `benches` caches trials for the next run. Policies are processed in two waves, so that no stage waits unnecessarily:
+    `benches` caches trials for the next run. So that no stage waits unnecessarily, policies are processed in two waves:
     first those found in the first reading, then those found in uncited sentences.
     """
     work = Work()
@@ -230,8 +230,8 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
-    """Return the bench with the owner's entities. The bench of an earlier run is reused if its entities are the
-    same.
+    """Return the bench with the owner's entities. The bench of an earlier run is reused if the entities have not
+    changed.
     """
     for bench in benches:
         if bench.described == described and bench.request == work.request:

@@ -18,7 +18,7 @@ _OFTEN = 5
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Place = tuple[str, str]
-"""The path of a record and the name of a value in it."""
+"""The path of a record, and the name of a value in the record."""
 
 
 def arguments_of(tool: str) -> str:
@@ -34,7 +34,7 @@ class Plausible:
         self._negative = {place for owner, schema in schemas.items() for place in _declared_negative(owner, schema)}
         self._lengths: dict[Place, list[int]] = {}
         earlier: dict[tuple[str, str, str], set[tuple[datetime, datetime]]] = {}
-        """Pairs of dates, the earlier one first, by path and by the names of both fields."""
+        """Pairs of dates with the earlier date first, by path and by the names of both fields."""
         for owner, whole in recorded:
             for path, record in _records(owner, whole):
                 self._negative |= {(path, name) for name, value in record.items() if _is_negative(value)}
@@ -74,7 +74,7 @@ class Plausible:
 
 
 def _is_out_of_bounds(value: Any, schema: Any) -> bool:
-    """Whether a number or the length of a list is outside the schema's bounds, at any depth."""
+    """Whether, at any depth, a number or the length of a list is outside the schema's bounds."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(value, list):
         items = cast(list[Any], value)

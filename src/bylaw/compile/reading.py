@@ -31,7 +31,7 @@ class Place(Struct, frozen=True):
     source_line: int = 0
     """The line number in the file, or 0 if the file has no lines."""
     document: str = ""
-    """The name of the text, if there are several."""
+    """The name of the text, if there are several texts."""
 
 
 class Reading(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Reading(Struct, frozen=True):
 
     @property
     def is_made(self) -> bool:
-        """Whether any text differs from its file, so that origins are useful."""
+        """Whether any text differs from its file, which makes the lines' origins useful."""
         return any(not place.source_line for place in self.places)
 
 
@@ -85,7 +85,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
 
 
 def named_in_pack(document: Document) -> str | list[str]:
-    """Return the `document:` entry of a pack: the file, the files in order, or the folder if there are many."""
+    """Return the `document:` entry of a pack: the file, the files in order, or the folder if there are many files."""
     names = [file.name for file in document.files]
     return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
 

@@ -2,8 +2,8 @@
 
 Rules wait in a heap, vaguest first. A model rewrites each rule, and the new form replaces the old one if it loads and
 passes the policy's cases. A rule is refined again only if the last refinement made it less vague, so the loop always
-ends. Then similar predicates are merged if every rule still passes. This repeats until nothing changes or the budget is
-used up. The result of each step is recorded.
+ends. After that, similar predicates are merged if every rule still passes. All of this is repeated until nothing
+changes or the budget is used up. The result of each step is recorded.
 """
 
 import heapq
@@ -42,13 +42,13 @@ class Step(Struct, frozen=True):
     rules: int
     predicates: int
     vagueness: float
-    """The mean over all rules, where a rule is as vague as its vaguest predicate (Eq. 3)."""
+    """The mean vagueness of all rules, where a rule is as vague as its vaguest predicate (Eq. 3)."""
     judged: float | None
     """The mean of the model's vagueness ratings, from 0 to 10, or None if there are no ratings."""
     changed: int
     """The number of rules replaced, or of predicates and rules merged."""
     refused: int
-    """The number of new forms and merges that were rejected because a case failed or they did not load."""
+    """The number of new forms and merges that were rejected because they did not load or a case failed."""
 
 
 class Ruleset:
@@ -86,8 +86,8 @@ class Ruleset:
         return self._book
 
     def vagueness(self) -> dict[str, float]:
-        """Return how vague each policy is: as vague as its vaguest predicate, compared with predicates of the same
-        type.
+        """Return how vague each policy is, that is, how vague its vaguest predicate is compared with predicates of the
+        same type.
         """
         scores: dict[str, float] = {}
         for texts in self._texts():
@@ -115,7 +115,7 @@ class Ruleset:
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """Return a policy's cases for new rules, each with the rule that it tests, and a description of each
+        """Return a policy's cases for new rules, each case with the rule that it tests, and a description of each
         failure.
         """
         policy = Policy(check.policy, "rule", "")
@@ -173,7 +173,7 @@ class Pruned:
 
 
 def prune(desk: Desk, rules: Ruleset) -> Pruned:
-    """Merge predicates, and rules, that have the same meaning."""
+    """Merge predicates that have the same meaning, and do the same for rules."""
     pruned = Pruned()
     for keep, other in _doubles(rules):
         _merge(rules, keep, other, pruned)
@@ -277,7 +277,7 @@ class Refined(Struct, frozen=True):
     checks: dict[str, Check]
     steps: tuple[Step, ...]
     judged: dict[str, float]
-    """The model's vagueness ratings, by the form of the rule in YAML."""
+    """The model's vagueness ratings, keyed by the rule's form in YAML."""
 
 
 class Reply(Struct, frozen=True):
@@ -323,7 +323,7 @@ class _Refinement:
         self.judged: dict[str, float] = {}
         """The model's vagueness ratings by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """How vague the replaced form was, by policy: the model's rating, and Eq. 3."""
+        """For each policy, how vague the replaced form was: the model's rating, and Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self, rounds: int) -> None:

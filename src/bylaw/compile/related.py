@@ -1,8 +1,8 @@
 """Finds related policies, so that the author of a check sees where a policy ends.
 
 Two policies are related if they bind the same tool and cite the same sentence. They are also related if they share a
-heading and one of them states an exception ("unless", "does not apply", "instead"). If policies of different documents
-may repeat or contradict each other, the owner is asked.
+heading and one of them states an exception ("unless", "does not apply", "instead"). If policies from different
+documents may repeat or contradict each other, the owner is asked.
 """
 
 import re
@@ -26,7 +26,7 @@ _EXCEPTS = re.compile(
 
 
 def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
-    """Return the related policies of each policy, closest first. Only policies that bind tools are included."""
+    """Return the related policies of each policy, closest first. Only policies that bind tools are considered."""
     bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
     starts = {each.id: covered([each.quotes], document) for each in bound}
     headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
@@ -74,7 +74,7 @@ class _Said(Struct, frozen=True):
 
 
 def overlaps(drafts: Sequence[Draft], document: Document) -> dict[str, tuple[Question, ...]]:
-    """For each policy, ask whether it repeats or contradicts a policy of an earlier document."""
+    """For each policy, ask whether it repeats or contradicts a policy from an earlier document."""
     if len(document.files) == 1:
         return {}
     said = [_said(draft, document) for draft in drafts]

@@ -1,4 +1,4 @@
-"""Estimates the cost of a compile, and reports its result from the pack's files."""
+"""Estimates the cost of a compile, and reports the result from the pack's files."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Writes rules over conversations: predicates and a formula for each policy about order or manner.
+"""Writes rules over conversations: for each policy about order or manner, the predicates and a formula.
 
 The cases are written separately.
 """
@@ -33,7 +33,7 @@ class Written(Struct, frozen=True):
     cannot: dict[str, str]
 
     def of(self, policy: str) -> dict[str, Any]:
-        """Return `rules.yaml` with the rule of one policy and that policy's own predicate names."""
+        """Return `rules.yaml` with the rule for one policy and that policy's own predicate names."""
         formula = self.formulas[policy]
         return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
 

@@ -62,7 +62,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """Classify each policy, by id. Only policies without a known classification are asked about."""
+    """Classify each policy, by id. Questions are asked only about policies without a known classification."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)
@@ -80,7 +80,7 @@ def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
 
 
 def draft_text(draft: Draft) -> str:
-    """Return a policy as later questions show it."""
+    """Return a policy in the form in which later questions show it."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
     cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
@@ -131,8 +131,8 @@ _FIGURES = ("integer", "money", "date")
 
 
 def _figures(each: Sorted) -> list[str]:
-    """Complain about numbers that patterns would have to read. A pattern would misread "no extra bags" as no bags at
-    all.
+    """Complain about any number that a pattern would have to read. A pattern would misread "no extra bags" as no bags
+    at all.
     """
     return [
         f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
@@ -145,7 +145,7 @@ def _figures(each: Sorted) -> list[str]:
 
 
 def _unread(fact: UserFact) -> UserFact:
-    """Remove the patterns for fixed numbers from a fact, even if the answer insists on them."""
+    """Remove the patterns for fixed numbers from a fact, even if the answer insists on the patterns."""
     read = tuple(saying for saying in fact.sayings if not saying.value)
     return replace(fact, sayings=read) if fact.type in _FIGURES else fact
 

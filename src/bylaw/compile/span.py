@@ -18,7 +18,7 @@ class Listed(Struct, frozen=True):
 
     id: str
     definition: str
-    # Optional fields have defaults because some models ignore schemas.
+    # Optional fields have defaults, because some models ignore schemas.
     scope: str = ""
     description: str = ""
     quotes: tuple[str, ...] = ()
@@ -26,13 +26,13 @@ class Listed(Struct, frozen=True):
 
 class Draft(Listed, frozen=True):
     refers: str = ""
-    """Text elsewhere that the sentences refer to. If it changes, the policy is asked about again."""
+    """Text elsewhere that the sentences refer to. If this text changes, the policy is asked about again."""
     remark: str = ""
     """A remark for a single update, such as why the check was rejected."""
 
 
 def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:
-    """Return the places of each quote. Quotes that are not in the document are left out."""
+    """Return the places of each quote. A quote that is not in the document is left out."""
     found = [places for quote in quotes if (places := places_of(quote, document))]
     sure = [places[0][0] for places in found if len(places) == 1]
     if not sure:
@@ -41,7 +41,7 @@ def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]
 
 
 def stands(quotes: Sequence[str], document: Document) -> bool:
-    """Whether the document contains every quote at its stated place."""
+    """Whether the document contains every quote at the place stated for it."""
     return all(places_of(quote, document) for quote in quotes)
 
 
@@ -51,7 +51,7 @@ def places(quotes: Sequence[str], document: Document) -> list[Range]:
 
 
 def first_place(quotes: Sequence[str], document: Document) -> int:
-    """Return the first place of the quotes, or 0 if the document contains none."""
+    """Return the earliest place of any quote, or 0 if the document contains none of them."""
     return min((start for start, _ in places(quotes, document)), default=0)
 
 
@@ -62,7 +62,7 @@ def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """Return a policy's spans for `policies.yaml`. Their quotes refer to exactly the places that `ranges` returns."""
+    """Return a policy's spans for `policies.yaml`. Their quotes refer to exactly those places that `ranges` returns."""
     standing = [quote for quote in quotes if places_of(quote, document)]
     return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
@@ -84,7 +84,7 @@ def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str,
 
 def under_heading(words: str, start: int, document: Document) -> str:
     """Return the words with just enough headings, and the file if needed, to identify the place. The result is empty if
-    that is impossible.
+    this is impossible.
     """
     above = document.headings_at(start)
     file = document.file_at(start).name if len(document.files) > 1 else ""

@@ -1,8 +1,8 @@
 """Describes the data behind the tools: the entities, the parts of them that each result shows, and the changes that
 each write makes.
 
-The answer is YAML in pack format. It is loaded as a pack and compared with recorded results. Faults are sent back for
-correction.
+The answer is YAML in the format of a pack. It is loaded as a pack and compared with recorded results. Any faults are
+sent back for correction.
 """
 
 import re
@@ -87,7 +87,7 @@ def _results(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[C
 
 
 def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each entity that a recorded result shows: its kind, and the values shown."""
+    """Yield each entity that a recorded result shows, as its kind and the values shown."""
     for call, result in _results(pack, trajectories):
         for observation in (each for shown in pack.schema.shows.get(call.tool, {}).values() for each in shown):
             for sighting in sightings(observation, call.arguments, result.value(), None, True):
@@ -96,7 +96,7 @@ def recorded_entities(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterato
 
 
 def unshown(pack: Pack, trajectories: Sequence[Trajectory]) -> list[str]:
-    """Return a warning for each field that no recorded look-up shows, although look-ups show its entity."""
+    """Return a warning for each field that no recorded look-up shows, even though look-ups show its entity."""
     shown: dict[str, set[str]] = {}
     for call, result in _results(pack, trajectories):
         if pack.schema.tools[call.tool].effect == "write":
@@ -145,7 +145,7 @@ class _Typed:
                         self._odd.setdefault((observation.entity.name, name), set()).add(raw)
 
     def odd(self) -> OddWords:
-        """Return the values that an enumeration lacks, and None for a field of another type that was `null`.
+        """Return the values that an enumeration lacks, and None for any other field that was `null`.
 
         If an enumeration lacks most values, the path is wrong, and the field is left out.
         """
@@ -164,7 +164,7 @@ class _Typed:
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
-    """Add recorded values to enumerations, and make a field nullable if it was `null`."""
+    """Add recorded values to enumerations, and make a field nullable if it was `null` in a record."""
     made = dict(entities)
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
@@ -184,7 +184,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
 
 
 def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section of an answer, or an empty record if it is missing or not a record."""
+    """Return a section of an answer, or an empty record if the section is missing or not a record."""
     found = data.get(name)
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
@@ -345,7 +345,7 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
 
 
 def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
-    """Return the document's sentences that contain enumeration values, up to a limit."""
+    """Return, up to a limit, the document's sentences that contain enumeration values."""
     words = {word for card in part.values() for word in _listed(card.output)}
     if document is None or not words:
         return ""
@@ -418,8 +418,8 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
 def tools_file(
     cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed, sentences: bool = False
 ) -> str:
-    """Return `tools.yaml`: every tool of the catalogue and its effects. With `sentences`, writes also get the first
-    sentence of their description.
+    """Return `tools.yaml`, with every tool in the catalogue and its effects. With `sentences`, writes also get the
+    first sentence of their description.
     """
     tools: dict[str, Any] = {}
     taken: set[str] = set()
@@ -461,7 +461,7 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # These files are never shown, and pretty-printing would take most of a compile's time.
+        # These files are never shown, and pretty-printing them would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -497,10 +497,10 @@ def _judged(
 
 
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
-    """Complain about undeclared creations: a write's result names an entity that its arguments do not name.
+    """Complain about undeclared creations, where a write's result names an entity that its arguments do not name.
 
     Without the declaration, later calls with the new entity would be denied, because no database has it. A field of
-    another entity in the result is only a reference and does not count.
+    another entity in the result is only a reference and does not matter here.
     """
     complaints: list[str] = []
     for name, card in part.items():
@@ -566,8 +566,8 @@ def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], 
 
 
 def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """Return the JSON schema of each list or object field, by entity and field. It includes records if a tool shows
-    them.
+    """Return the JSON schema of each list or object field, by entity and field. If a tool shows the records in the
+    field, the schema includes them.
     """
     shown_by = _shown_by(things)
     found: dict[tuple[str, str], Schema] = {}

@@ -139,7 +139,7 @@ _FOLLOWED = 8
 
 
 def python_cards(said: str) -> list[Card]:
-    """Return the tools of a Python file or module. If names follow a colon, return only those."""
+    """Return the tools in a Python file or module. If names follow a colon, return only the named tools."""
     where, _, names = said.partition(":")
     path = Path(where) if where.endswith(".py") else _module_file(where)
     if path is None or not path.is_file():
@@ -197,7 +197,7 @@ class _Source:
             yield from (self._read(each) for name, each in self._functions.items() if not name.startswith("_"))
 
     def card(self, name: str, said: str) -> Card:
-        """Return the card of one function, following imports."""
+        """Return the card for one function, following imports."""
         if function := self._functions.get(name) or self._methods.get(name):
             return self._read(function)
         if (imported := self._imports.get(name)) and self._depth < _FOLLOWED:
@@ -265,7 +265,7 @@ _FIELD = re.compile(r"^\s*:param\s+(?:[\w\[\], ]+\s+)?(\w+)\s*:\s*(.+)$")
 
 
 def _argument_words(doc: str) -> dict[str, str]:
-    """Return the descriptions of arguments in a docstring, under `Args:` or as `:param name:`."""
+    """Return the descriptions of arguments in a docstring, given under `Args:` or as `:param name:`."""
     found: dict[str, str] = {}
     inside, indent, last = False, 0, ""
     for line in doc.splitlines():
@@ -285,7 +285,7 @@ def _argument_words(doc: str) -> dict[str, str]:
 
 
 def read_tools(given: Sequence[str]) -> dict[str, Card]:
-    """Read the tools of every catalogue: a data file, or Python functions (`tools.py`, `module:function`)."""
+    """Read the tools from every catalogue: either a data file or Python functions (`tools.py`, `module:function`)."""
     cards: dict[str, Card] = {}
     for each in given:
         path = Path(each)
@@ -301,7 +301,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
 def with_logs(
     cards: Mapping[str, Card], trajectories: Iterable[Trajectory | BylawError]
 ) -> tuple[dict[str, Card], list[Trajectory]]:
-    """Add recorded results and tools that occur only in the logs. Return the cards and the conversations."""
+    """Add recorded results, and tools that occur only in the logs. Return the cards and the conversations."""
     shapes, results = Shapes(), Results()
     read: list[Trajectory] = []
     for trajectory in trajectories:
@@ -370,7 +370,7 @@ _METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 
 
 def operations(api: Mapping[str, Any]) -> Iterable[Card]:
-    """Yield the operations of an OpenAPI description. GET and HEAD count as reads."""
+    """Yield the operations in an OpenAPI description. GET and HEAD are treated as reads."""
     for path, item in cast(dict[str, dict[str, Any]], api.get("paths") or {}).items():
         for method, raw in item.items():
             if method not in _METHODS:

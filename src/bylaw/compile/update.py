@@ -44,7 +44,7 @@ _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
 
 
 def digest(text: str) -> str:
-    """Return the digest of a file without the `unenforced` entries that `bylaw review` adds."""
+    """Return the digest of a file, ignoring the `unenforced` entries that `bylaw review` adds."""
     lines = [line for line in text.split("\n") if not line.startswith("  unenforced: ")]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -107,7 +107,7 @@ def commit(root: Path, removed: Sequence[str] = ()) -> None:
 
 
 def recover(root: Path) -> None:
-    """Finish an update that was completely staged, and discard one that was not."""
+    """Finish an update that was staged completely, or discard one that was not."""
     aside = root / _ASIDE
     if (aside / _WHOLE).is_file():
         removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
@@ -137,7 +137,7 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     refine: int = 0
     embedder: str = ""
     written: dict[str, str] = {}
-    """The digest of each file as compiled, by path. A file whose digest differs was edited."""
+    """The digest of each file as compiled, by path. If a file's digest differs, the file was edited."""
 
 
 class _Kept(Struct, frozen=True):
@@ -164,9 +164,9 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """Read a pack with its owner's edits. If it does not load, raise an error with all its faults."""
+    """Read a pack with its owner's edits. If the pack does not load, raise an error that lists all its faults."""
     made_of = read_made_of(root)
-    # If a copy of the document was edited, it is replaced. Its quotes are checked at the end.
+    # A copy of the document that was edited is replaced. Its quotes are checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
@@ -176,8 +176,8 @@ def read_before(root: Path) -> Before:
         return Before(root, made_of, kept.work, dict(kept.items), texts, items)
     except msgspec.ValidationError:
         pass
-    # An older version wrote `work.json` without items. The original of an edited file is unknown, so keep the whole
-    # file.
+    # An older version wrote `work.json` without items. Because the original of an edited file is then unknown, keep the
+    # whole file.
     try:
         work = msgspec.json.decode(raw, type=Work)
     except msgspec.DecodeError as error:
@@ -251,9 +251,9 @@ def write_pack(
     before: Before | None = None,
     reading: Reading | None = None,
 ) -> Update:
-    """Write a compiled pack to its folder and keep the owner's edits since the last compile.
+    """Write a compiled pack to its folder and keep the edits that the owner has made since the last compile.
 
-    If the pack would not load with the edits, write nothing and raise an error that lists the faults.
+    If the pack would not load with these edits, write nothing and raise an error that lists the faults.
     """
     made = assembled(source, work, name=made_of.name, reading=reading)
     theirs = {path: read_items(path, text) for path, text in made.files.items() if not is_copy(path)}
@@ -277,7 +277,9 @@ def write_pack(
 def _with_edits(
     before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the files with the merged items, each item in the owner's file, and notes about them."""
+    """Return the files with the merged items, and notes about them. Each item is in the same file as the owner's
+    version.
+    """
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
     by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
     for key, value in wanted.items():
@@ -413,7 +415,7 @@ def rejections(
 
 
 def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory], with_values: bool) -> list[str]:
-    """Return the calls that a check flagged, with the verdict. If `with_values` is set, add the reason."""
+    """Return the calls that a check flagged, with the verdicts. If `with_values` is set, add the reasons."""
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
     lines: list[str] = []
     for verdict, body in flagged.items():
@@ -432,7 +434,7 @@ def _call(trajectory: Trajectory | None, step: int, with_values: bool) -> str:
 
 
 def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
-    """Return the policies just before and after a policy in the document, and those that bind one of its tools."""
+    """Return the policies just before and after a policy in the document, and any that bind one of its tools."""
     order = sorted(work.drafts, key=lambda each: first_place(each.quotes, document))
     at = order.index(draft)
     tools = set(work.kinds[draft.id].tools) if draft.id in work.kinds else set[str]()

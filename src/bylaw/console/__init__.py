@@ -1,3 +1,3 @@
-"""Web pages to inspect an audit (`bylaw view`) or live traffic (`bylaw serve`), and to decide, sign and approve. Start
-at `pages`.
+"""Web pages for inspecting an audit (`bylaw view`) or live traffic (`bylaw serve`), and for deciding, signing and
+approving. Start at `pages`.
 """

@@ -21,7 +21,7 @@ from bylaw.errors import BylawError
 
 T = TypeVar("T")
 Page = Callable[[Asked], Response]
-"""Answers a request. It runs in a thread, because it may wait for a disk."""
+"""Answers a request. It runs in a thread because it may have to wait for a disk."""
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
@@ -65,7 +65,7 @@ class Prepared(Generic[T]):
 
 
 class Pages:
-    """A group of pages. Each page is a method, and a decorator gives its address."""
+    """A group of pages. Each page is a method, and its address is given by a decorator."""
 
     section = ""
     """The navigation entry of the group."""
@@ -172,7 +172,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """Show an error that the visitor can fix, as a page or as part of one."""
+    """Show an error that the visitor can fix, as a whole page or as part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -180,7 +180,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
             "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
         )
         return page("wrong.html", status, error=str(error), heading=heading)
-    # The error appears next to the form, whose input is kept. With a new token, the visitor can send the form again.
+    # The error appears next to the form, which keeps its input. With a new token, the visitor can send the form again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}

@@ -35,7 +35,7 @@ class AskedCall(Struct, frozen=True):
 
 
 class ConsentQuestion(Struct, frozen=True):
-    """The question whether the customer agreed to certain calls."""
+    """The question of whether the customer agreed to certain calls."""
 
     messages: list[Said]
     calls: list[AskedCall]

@@ -1,6 +1,6 @@
 """Checks every request: its host, the token of a change, and the visitor.
 
-Pages of other sites can send requests but cannot read these pages, so they do not know the session's token. Browsers
+Pages from other sites can send requests but cannot read these pages, so they do not know the session's token. Browsers
 also send the origin of a change.
 """
 # pyright: basic, reportMissingImports=false
@@ -44,7 +44,7 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""The length of a session's token. A form's token continues with the visitor's mark."""
+"""The length of a session's token. A form's token is this token followed by the visitor's mark."""
 Role = Literal["approve", "review", "view"]
 """What a visitor to a service may do: approve and stop, leave notes, or only look."""
 
@@ -71,11 +71,11 @@ class TooOld(Refused):
 class Visitor(Struct, frozen=True):
     name: str = ""
     is_verified: bool = False
-    """Whether the visitor's name comes from a key. If not, the visitor typed it."""
+    """Whether the visitor's name comes from a key. If it does not, the visitor typed it."""
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False
-    """Whether the visitor signed in with a key, and can sign out."""
+    """Whether the visitor signed in with a key and so can sign out."""
 
     @property
     def may_answer(self) -> bool:
@@ -126,7 +126,7 @@ class Asked:
 
     @property
     def is_part(self) -> bool:
-        """Whether the browser asks for only a part of a page."""
+        """Whether the browser asks for only part of a page."""
         return self.request.headers.get("hx-request") == "true"
 
     def text(self, name: str, limit: int = 1000) -> str:

@@ -1,4 +1,4 @@
-"""The pages of findings: the list by reason, a single finding, and triage."""
+"""The pages for findings: the list by reason, a single finding, and triage."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -153,7 +153,7 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
 AHEAD = timedelta(days=90)
 """How long a waiver lasts by default."""
 BULK = 500
-"""The maximum number of findings that one form decides."""
+"""The maximum number of findings that one form can decide."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 

@@ -1,4 +1,6 @@
-"""The inbox of calls that wait for approval, with what a reviewer needs to decide. It also works on a phone."""
+"""The inbox of calls that are waiting for approval, with what a reviewer needs in order to decide. It also works on a
+phone.
+"""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -27,15 +29,15 @@ from bylaw.trace.event import Call, Message
 from bylaw.trace.event import Card as ShownCard
 
 ANSWERED = 20
-"""How many recent answers are listed."""
+"""The number of recent answers to list."""
 LOOKS = 3.0
 """Seconds between polls for customers' cards. Each poll reads conversations."""
 
 DECISIONS = 500
-"""How many recent decisions are searched for cards."""
+"""The number of recent decisions to search for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Arguments with more characters are folded."""
+"""Arguments that are longer than this many characters are folded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
@@ -68,7 +70,7 @@ class CustomerCard(Struct, frozen=True):
     asked: float
     left: float | None
     attested: list[Attestation]
-    """Attestations that the customer has confirmed the card."""
+    """Attestations by reviewers that the customer has confirmed the card."""
 
 
 class InboxPages(ServicePages):
@@ -112,8 +114,8 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card. The card still waits for the
-        customer's answer.
+        """Save an attestation that the customer has confirmed a card. The card is still waiting for the customer's
+        answer.
         """
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
@@ -176,7 +178,7 @@ class InboxPages(ServicePages):
 
 
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *, may_answer: bool) -> Card:
-    """Return the card of a waiting call. Only visitors who may answer see the call's private values."""
+    """Return the card for a waiting call. Only visitors who may answer see the call's private values."""
     history = service.history(tenant, approval.conversation)
     told = service.shown(history) if history is not None else ShownConversation([], str)
     seen = str if may_answer else told.scrubbed

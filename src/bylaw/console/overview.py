@@ -70,7 +70,7 @@ class PolicyRow(Struct, frozen=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of new findings by verdict, and of other findings by state."""
+        """The number of new findings by verdict, and that of other findings by state."""
         return {**dict.fromkeys(_COLUMNS, 0), **self.states, **self.verdicts}
 
     @property

@@ -1,8 +1,8 @@
 """The current state of a pack's folder, its cases, and findings saved as cases.
 
-A finding is saved as a case only if running the case gives the audit's result. The case of a flagged call lists the
-facts that the agent had seen. If the check also reads messages or earlier calls, these facts may give another result.
-The case then lists the events instead. If neither case gives the audit's result, the page says so.
+A finding is saved as a case only if running the case gives the same result as the audit. The case for a flagged call
+lists the facts that the agent had seen. If the check also reads messages or earlier calls, these facts may give another
+result. The case then lists the events instead. If neither case gives the same result as the audit, the page says so.
 """
 
 import json
@@ -32,7 +32,7 @@ _APART = frozenset((REVIEW, COMMENTS))
 
 
 class PackState(Struct, frozen=True):
-    """A pack, with data about it that is computed only once."""
+    """A pack, with data about it that is computed once."""
 
     folder: PackFolder
     pack: Pack
@@ -67,7 +67,7 @@ class PackStates:
 
 
 def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a file of the pack is newer than another file. Its text may still be the same."""
+    """Whether a file in the pack is newer than another file. The text may still be the same."""
     try:
         then = file.stat().st_mtime_ns
         return any(entry.stat().st_mtime_ns > then for entry in _files(root))
@@ -174,7 +174,7 @@ def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: in
 
 
 def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
-    """Write a case and report whether it passes. Refuse it if an existing case has the same input but a different
+    """Write a case and report whether it passes. Refuse the case if an existing case has the same input but a different
     result.
     """
     body = _read(record)

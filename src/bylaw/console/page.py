@@ -137,7 +137,7 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Return data for a JSON block that the data cannot close."""
+    """Return data for a JSON block in such a form that the data cannot close the block."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -169,7 +169,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """Return a duration that the page keeps up to date. The title shows the time in UTC."""
+    """Return a duration that the page keeps up to date. The title shows the time as UTC."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
@@ -181,7 +181,7 @@ def percent(value: float | None) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """Return a style sheet or script. Some are shared with the static report."""
+    """Return a style sheet or script. Some of these files are shared with the static report."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -200,5 +200,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """Return the address of a file. It contains the file's hash, so browsers may cache it forever."""
+    """Return the address of a file. The address contains the file's hash, so browsers may cache the file forever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

@@ -45,7 +45,7 @@ def view_app(view: View) -> ASGIApp:
 def service_app(
     log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
 ) -> ASGIApp:
-    """Return a service's pages. Without `sign_in`, everybody on this machine may use them."""
+    """Return a service's pages. Without `sign_in`, anyone on this machine may use them."""
     service = ServiceLog(log, pack)
     bench = service_bench(service)
     pages = [each(service) for each in (InboxPages, LivePages, StopPages)]

@@ -32,7 +32,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits
 
 EXCERPT = 5
-"""How many flagged calls the page of a policy shows."""
+"""The number of flagged calls that a policy's page shows."""
 NEEDS = ("unsigned", "lapsed", "rejected")
 
 
@@ -55,7 +55,7 @@ Group = tuple[str, str, list[Margin]]
 
 
 def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
-    """Return the sentences by file and heading, and the policies that cite them."""
+    """Return the sentences by file and heading, together with the policies that cite them."""
     groups: list[Group] = []
     cited: set[str] = set()
     for each in covered:
@@ -142,7 +142,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
-        """Accept or reject the version of a policy that the page showed."""
+        """Accept or reject the version of a policy that was shown on the page."""
         name, root, sides = self._to_write(asked, "review")
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
@@ -166,7 +166,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
-        """Add a comment. It does not affect sign-off."""
+        """Add a comment, which does not affect sign-off."""
         name, root, sides = self._to_write(asked, "comment")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)

@@ -35,7 +35,7 @@ class Waiting(Struct, frozen=True):
 
 
 def unsigned(now: PackState, root: Path) -> list[str]:
-    """Return the policies that wait for a signature, in the pack's order."""
+    """Return the policies that are waiting for a signature, in the pack's order."""
     states = standings(root, now.sides)
     waits = (*UNSIGNED, "unreviewed") if now.is_compiled else UNSIGNED
     return [name for name in now.pack.policies if states.get(name) in waits]

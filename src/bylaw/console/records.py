@@ -56,7 +56,7 @@ class Written(Struct, frozen=True):
     lines: str
     told: str = ""
     was_there: bool = False
-    """Whether the file already had the record, so that nothing was written."""
+    """Whether the file already had the record, in which case nothing was written."""
 
 
 class Comment(Struct, frozen=True):
@@ -117,7 +117,7 @@ def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: 
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Remove the waiver of a finding from the file. YAML comments above it stay."""
+    """Remove the waiver of a finding from the file. YAML comments above the waiver stay."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -229,13 +229,13 @@ def alone(path: Path) -> Generator[None]:
 
 
 def is_installed(root: Path) -> bool:
-    """Whether a folder belongs to an installed package, which an upgrade replaces."""
+    """Whether a folder belongs to an installed package, which would be replaced by an upgrade."""
     place = root.resolve()
     return place.is_relative_to(READY.resolve()) or bool({"site-packages", "dist-packages"} & set(place.parts))
 
 
 def refuse_installed(root: Path) -> None:
-    """Refuse to write a review into an installed package, which an upgrade replaces."""
+    """Refuse to write a review into an installed package, which would be replaced by an upgrade."""
     if is_installed(root):
         raise UsageError(
             "this pack belongs to an installed package, and an upgrade would delete the review",

@@ -22,7 +22,7 @@ from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
 _ASKING = ("unsigned", "lapsed", "rejected")
-"""Review states that need a signature. All other policies are folded."""
+"""Review states in which a policy needs a signature. All other policies are folded."""
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tested on generated calls:",

@@ -1,4 +1,4 @@
-"""Sign-in to a service's pages with a personal key. For one day, a signed cookie replaces the key.
+"""Handles sign-in to a service's pages with a personal key. For one day, a signed cookie replaces the key.
 
 Alternatively, a proxy signs visitors in and names them in a header.
 """
@@ -92,7 +92,7 @@ class SignIn(Pages):
 
 
 def _own(address: str) -> str:
-    """Return the address if it is on this server, otherwise an empty string."""
+    """Return the address if it is on this server, and otherwise an empty string."""
     parts = urlsplit(address)
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
     return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""

@@ -129,7 +129,7 @@ def _with_formula(folder: PackFolder, draft: Draft, text: str) -> PackFolder:
 
 
 def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
-    """Copy the folder, so that trying a change has no side effects."""
+    """Copy the folder so that trying a change has no side effects."""
     return replace(folder, faults=list(folder.faults), **changes)
 
 
@@ -212,11 +212,11 @@ def faults_of(error: Exception) -> list[str]:
 
 
 CONVERSATIONS = 300
-"""How many past conversations a trial covers."""
+"""The number of past conversations that a trial covers."""
 SECONDS = 2.0
-"""The time limit of a trial, in seconds. The page says how many conversations it covered."""
+"""The time limit for a trial, in seconds. The page says how many conversations were covered."""
 KEPT = 8
-"""How many conversations and results are cached."""
+"""The number of conversations and results to cache."""
 T = TypeVar("T")
 
 
@@ -233,7 +233,7 @@ class CheckVerdict(Struct, frozen=True):
 
 
 CheckVerdicts = dict[tuple[str, int], CheckVerdict]
-"""Verdicts by conversation and step. Calls that no rule objects to are left out."""
+"""Verdicts by conversation and step. Calls to which no rule objects are left out."""
 
 
 class Change(Struct, frozen=True):
@@ -248,7 +248,7 @@ class Change(Struct, frozen=True):
 
 
 class Backtest(Struct, frozen=True):
-    """The effect of a change on past conversations."""
+    """The effect of a change on the verdicts for past conversations."""
 
     tried: int
     of: int
@@ -292,7 +292,7 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start reading the past conversations. An immediate error is raised."""
+        """Start reading the past conversations. If an error occurs at once, it is raised."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
@@ -369,7 +369,7 @@ def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, C
 
 
 def _with_only(pack: Pack, policy: str) -> Pack:
-    """Return the pack with the check of only one policy. Checks are independent of each other."""
+    """Return the pack with the check for only one policy. Checks are independent of each other."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
     book = replace(pack.book, rules=rules)
@@ -379,9 +379,9 @@ def _with_only(pack: Pack, policy: str) -> Pack:
 LISTED = 50
 """The maximum number of calls on a page."""
 LOOKED_AT = 200_000
-"""How many logged conversations are searched for matches."""
+"""The number of logged conversations to search for matches."""
 DECISIONS = 5_000
-"""How many of a service's recent decisions are searched for conversations."""
+"""The number of a service's recent decisions to search for conversations."""
 KEEPS = 60.0
 """How long a service's past conversations are cached, in seconds."""
 
@@ -406,7 +406,7 @@ def audit_bench(view: View) -> Workbench:
 def service_bench(service: ServiceLog) -> Workbench:
     """Return a service's pack and recent conversations.
 
-    The pages cannot edit this pack. Its folder may be newer than the pack that the service uses.
+    The pages cannot edit this pack. The pack's folder may be newer than the pack that the service uses.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
     return Workbench(
@@ -461,7 +461,7 @@ class Tried(Struct, frozen=True):
     """The cases, starting with those that fail."""
     past: Backtest | None = None
     why_not: str = ""
-    """Why the text was not tried on past calls."""
+    """The reason why the text was not tried on past calls."""
 
     @property
     def failing(self) -> int:

@@ -34,7 +34,7 @@ class Standings:
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """An error in the file of waivers or attestations. A faulty file is ignored."""
+        """An error in the waiver or attestation file. A faulty file is ignored."""
         self.fixed: list[Finding] = []
         """Findings from the earlier audit that no longer occur in the same conversation."""
         self.gone: list[Finding] = []
@@ -129,12 +129,12 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 BASES = 4
-"""How many earlier audits are cached for comparison."""
+"""The number of earlier audits to cache for comparison."""
 WAIVERS = "waivers.yaml"
 
 
 class View:
-    """An open audit, with the files that triage writes."""
+    """An open audit, with the files to which triage writes."""
 
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
@@ -167,7 +167,7 @@ class View:
 
     @property
     def is_redacted(self) -> bool:
-        """Whether the audit has pseudonyms in place of texts."""
+        """Whether the audit has pseudonyms instead of texts."""
         return bool(self.summary["redacted"])
 
     @property
@@ -195,7 +195,7 @@ class View:
             return found
 
     def _begun(self, name: str) -> Prepared[Standings]:
-        """Start reading an earlier audit in a thread, because a large one takes seconds."""
+        """Start reading an earlier audit in a thread, because reading a large audit takes seconds."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
             raise UsageError(f"no earlier audit `{name}` was found here", hint=f"known: {known}")
@@ -213,7 +213,7 @@ class View:
 
     @property
     def stale(self) -> str:
-        """Return the command that refreshes the audit if its pack has changed, otherwise an empty string."""
+        """Return the command that refreshes the audit if its pack has changed, or else an empty string."""
         audited = read_audited(self.out)
         if self._pack is None or self.root is None or self.own_root is None or audited is None:
             return ""
@@ -230,7 +230,7 @@ class View:
 
     @property
     def unsettled(self) -> str:
-        """Say how many calls people have settled since the audit."""
+        """Say how many calls reviewers have settled since the audit."""
         self._alone.refresh()
         count = self._alone.index.states(Wanted())["attested"]
         return counted(count, "call") if count else ""
@@ -259,7 +259,7 @@ class View:
 
 
 class Opened:
-    """The view of an audit, whose files may be rewritten while its pages are open."""
+    """A view of an audit whose files may be rewritten while its pages are open."""
 
     def __init__(self, view: View) -> None:
         self.view = view

@@ -42,7 +42,7 @@ _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "c
 
 
 def shape(value: Any) -> Format | None:
-    """Return the format of a record, or of a list of records, judging by its fields."""
+    """Detect the format of a record, or of a list of records, from its fields."""
     if isinstance(value, list):
         items = cast(list[Any], value)
         if is_messages(items):
@@ -141,7 +141,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """Return the part of a document before the first damage, or None if nothing can be read."""
+    """Return the part of a document before the first damaged place, or None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""
@@ -226,7 +226,7 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
 
 
 def count_records(source: Source) -> tuple[int, int]:
-    """Count the lines of a file or part, and the records that `records` would find there."""
+    """Count the lines of a file or part, and the records that `records` would find in it."""
     lines = found = 0
     for line in source.lines(blank=True):
         lines += 1
@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, damaged or not. Nearly every line is."""
+    """Whether a line is exactly one record, which may be damaged. This is true of nearly every line."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -368,7 +368,9 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is more than white space and commas. Inside a list, a damaged member may leave brackets behind."""
+    """Whether there is anything besides white space and commas. Inside a list, a damaged member may leave brackets
+    behind.
+    """
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -438,7 +440,7 @@ def oddity(error: Exception) -> str:
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
-    """Raise Malformed if an object has a key twice, because the intended value is unknown."""
+    """Raise Malformed if an object has the same key twice, because it is not known which value was intended."""
     if twice := repeated_key(raw):
         raise Malformed(f"`{twice}` appears twice in one object")
 
@@ -474,7 +476,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """Yield the records of a file. If `single` is set, the document is one list of messages, which may be cut off."""
+    """Yield the records in a file. If `single` is set, the document is one list of messages, which may be cut off."""
     if not single:
         yield from records(source, layout)
         return
@@ -528,7 +530,7 @@ def trajectory_of(
     instructions: str | None = None,
     **more: Any,
 ) -> Trajectory:
-    """Build the trajectory of a record. The file's name replaces a missing id or agent."""
+    """Build the trajectory of a record. If the id or the agent is missing, the file's name is used."""
     return Trajectory(
         id=id or f"{source.name}#{record.index}",
         events=transcript.events,

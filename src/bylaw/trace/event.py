@@ -65,7 +65,7 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     by: str = ""
     """Who reports the answer, or how the user gave it, in the host's words."""
     after: int | None = None
-    """How many messages the user had seen when answering, if the host reports it."""
+    """If the host reports it, how many messages the user had seen when answering."""
 
 
 @final
@@ -75,9 +75,9 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     by: Party
     text: str
     turn: int = 0
-    """The number of the turn, which never decreases along the trajectory."""
+    """The number of the turn, which never decreases from one event to the next."""
     agent: str = ""
-    """The agent that spoke or was addressed, if there are several. It is empty for the main agent."""
+    """If there are several agents, the one that spoke or was addressed. Empty for the main agent."""
     time: float | None = None
     """When the message was sent, in seconds since the epoch, if recorded."""
     captured: bool = True
@@ -86,7 +86,7 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     """The user's answer to a card that the host displayed. Such a message has no text."""
     handover: dict[str, Any] | None = None
     """The host's new context, if another principal continues the conversation. Such a message has no text, and earlier
-    messages do not count as the new principal's.
+    messages are not attributed to the new principal.
     """
 
 
@@ -126,7 +126,7 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     tool: str
     arguments: dict[str, Any]
     id: str = ""
-    """The id given by the source. It may be empty, reused or duplicated."""
+    """The id given by the source, which may be empty, reused or duplicated."""
     by: Party = "agent"
     turn: int = 0
     agent: str = ""
@@ -142,21 +142,21 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     card: Card | None = None
     """For a refused call, the card that the user may confirm."""
     refused_by_result: bool = False
-    """Whether only the result shows that the call was refused. A tool could write such a result too."""
+    """Whether the refusal can be seen only from the result. A tool could write such a result too."""
     context: dict[str, Any] | None = None
     """The host's context from this call on. It extends earlier context and takes precedence over it."""
 
 
 @final
 class Result(Struct, frozen=True, tag="result", dict=True):
-    """A tool's result. `content` stays as received until it is first used."""
+    """A tool's result. `content` is kept as received until it is first used."""
 
     call: int | None
     """The step of the call, or None if no call in the trajectory matches."""
     content: str | Raw
     """Text, or JSON that has not been decoded."""
     error: bool | None = None
-    """Whether the source marks the result as failed. It is None if the source does not say."""
+    """Whether the source marks the result as failed, or None if the source does not say."""
     captured: bool = True
     """False if the source records the result but not its content."""
     tool: str = ""
@@ -166,7 +166,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     """For a failed result: True if the tool did not run, False if a shield could not tell, None if unknown."""
 
     def value(self) -> Any:
-        """The content as data if it is JSON or a printed Python value, otherwise as text. Do not modify it."""
+        """The content as data if it is JSON or a printed Python value, otherwise as text. Do not modify this value."""
         kept: Any = self.__dict__
         if "data" not in kept:
             content = self.content
@@ -230,7 +230,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return a tool's own data without the text part or MCP result around it."""
+    """Return a tool's own data without the text part or MCP result that contains it."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -254,7 +254,8 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """Return the structured data of an MCP result, compared with its text, which hosts may show to the agent instead.
+    """Return the structured data in an MCP result, compared with the result's text, which hosts may show to the agent
+    instead.
 
     Prose next to the data is ignored. JSON text with different values contradicts the data.
     """
@@ -339,7 +340,7 @@ class Trajectory(Struct, frozen=True):
     """The recorded system prompt."""
     file: str = ""
     position: int = 0
-    """The line in `file` (JSONL), or the index in `file` starting at 0 (one document)."""
+    """For JSONL, the line in `file`. For a single document, the index in `file`, starting at 0."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     """Other recorded data that packs may use: task id, trial, other outcomes."""
@@ -369,7 +370,7 @@ class Identities:
     def __init__(self) -> None:
         self._given = _Digests()
         self._counts: dict[int, int] = {}
-        """The last suffix given to each repeated id."""
+        """For each repeated id, the last suffix given to it."""
 
     def unique(self, id: str) -> str:
         """Return `id`, or `id~N` if it has been used before."""

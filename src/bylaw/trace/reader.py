@@ -1,4 +1,4 @@
-"""Reads trajectories from a file in any supported format. The first bytes show the format."""
+"""Reads trajectories from a file in any supported format. The format is detected from the first bytes."""
 
 import importlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats with one conversation per record. Unwanted records need not be decoded."""
+"""Formats with one conversation per record, in which unwanted records need not be decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -69,7 +69,7 @@ def read(
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
     """Yield the trajectories of a file or part. A part may not reveal its format, so pass the format as `found`."""
     found = found or look(source)
-    # Imported late, so that start-up does not load every format.
+    # Imported late, so that not every format is loaded at start-up.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
     every: Iterator[Trajectory | RecordError] = reader.read(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)

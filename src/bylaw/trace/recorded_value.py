@@ -1,12 +1,12 @@
-"""Reads arguments, contents and times in the forms that logs use: JSON, and printed Python values.
+"""Reads arguments, contents and times in the forms that logs use: JSON and printed Python values.
 
-If a JSON object has a key twice, or a result comes in two versions that differ, both values are kept and neither counts
-as known. Different parsers choose different values, so an attacker could show one value to the tool and another to
-Bylaw.
+If a JSON object has the same key twice, or a result comes in two versions that differ, both values are kept and neither
+is treated as known. Different parsers choose different values, so an attacker could show one value to the tool and
+another to Bylaw.
 
 Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. Nothing is evaluated. The text is read in one pass, completely
-or not at all, and becomes the data that a JSON log would have.
+`Loan(status='out', returned_on=None)` instead of JSON. Nothing is evaluated. The text is read in one pass, either
+completely or not at all, and becomes the same data that JSON would give.
 """
 
 import ast
@@ -33,7 +33,7 @@ class Contradicted(Struct, frozen=True):
 
 
 def decode_json(text: str | Raw) -> Any:
-    """Decode JSON. If an object has a key twice with different values, the key's value is `Contradicted`."""
+    """Decode JSON. If an object has the same key twice with different values, the key's value is `Contradicted`."""
     value: Any = _decode(text)
     if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
@@ -52,7 +52,7 @@ def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
     else:
         plain = bytes(text)
         count, has_escaped = plain.count(b":"), b"\\u003" in plain
-    # Every key is followed by a colon, and the encoded value has each key once.
+    # Every key is followed by a colon, and the encoded value contains each key only once.
     if value.__class__ is dict and count == len(value):
         return True
     # An escaped colon could make up for a missing one.
@@ -60,7 +60,7 @@ def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object from pairs. A key may occur twice."""
+    """Build an object from pairs. The same key may occur twice."""
     record: dict[str, Any] = {}
     for name, value in pairs:
         record[name] = either(record[name], value) if name in record else value
@@ -68,7 +68,7 @@ def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def either(one: Any, other: Any) -> Any:
-    """Combine two values of one field. Return the value if they are equal, otherwise both."""
+    """Combine two values for one field. Return the value if they are equal, otherwise return both."""
     told = [*one.values] if isinstance(one, Contradicted) else [one]
     # Only Python considers True and 1 equal.
     if not any(value == other and isinstance(value, bool) is isinstance(other, bool) for value in told):
@@ -77,7 +77,7 @@ def either(one: Any, other: Any) -> Any:
 
 
 def merged(one: Any, other: Any) -> Any:
-    """Merge two records of the same object. If values differ, keep both."""
+    """Merge two records of the same object. If the values of a field differ, keep both."""
     if isinstance(one, dict) and isinstance(other, dict):
         ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         shared = {name: merged(value, theirs[name]) for name, value in ours.items() if name in theirs}
@@ -119,7 +119,9 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Numbers beyond this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A number counts as milliseconds or microseconds if that puts it in this range."""
+"""The range of plausible seconds. A number is taken as milliseconds or microseconds if that puts the time in this
+range.
+"""
 _FIGURES = 16
 """The number of digits in a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
@@ -144,14 +146,15 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     except msgspec.ValidationError:
         return {}, "arguments are not an object"
     except (msgspec.DecodeError, RecursionError):
-        # Several models write an empty string for a call without arguments.
+        # Several models write an empty string as the arguments of a call that has none.
         if not isinstance(recorded, Raw) and not recorded.strip():
             return {}, ""
         return {}, "arguments are not JSON"
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """Return a key that one object in a JSON text has twice, or an empty string. Pass the decoded text if available.
+    """Return a key that occurs twice in one object of a JSON text, or an empty string. Pass the decoded text if
+    available.
 
     Different parsers read such an object differently.
     """
@@ -169,7 +172,7 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
             counts = Counter(name for name, _ in pairs)
             found.append(counts.most_common(1)[0][0])
 
-    # Numbers are not decoded, because one may have more digits than Python can read.
+    # Numbers are not decoded, because a number may have more digits than Python can read.
     json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
 
@@ -202,7 +205,7 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a content part. The text is empty for an image or similar, and None for an unknown part."""
+    """Return the text of a content part. The text is empty for an image or the like, and None for an unknown part."""
     match part:
         case str():
             return part
@@ -230,7 +233,7 @@ def _said(part: dict[str, Any]) -> str | None:
 
 
 def plain_text(content: Any) -> str:
-    """Return the text of a message, whatever form its content has."""
+    """Return the text of a message, in any form that its content may have."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

@@ -1,4 +1,6 @@
-"""Reads a log as bytes: plain or compressed, by line, whole or in part. A damaged file is read as far as possible."""
+"""Reads a log as bytes. The log may be plain or compressed, and can be read by line, whole or in part. A damaged file
+is read as far as possible.
+"""
 
 import bz2
 import importlib
@@ -104,7 +106,9 @@ def is_url(given: str) -> bool:
 
 
 def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
-    """Return the files at a URL: one file, the files in a folder with these endings, or those that match a pattern."""
+    """Return the files at a URL: one file, the files in a folder that have these endings, or the files that match a
+    pattern.
+    """
     system = _system(url)
     try:
         if any(mark in url for mark in "*?["):
@@ -153,7 +157,7 @@ def _system(url: str) -> Any:
 
 
 def _refuse(url: str, error: Exception) -> NoReturn:
-    """Raise UsageError, because every storage error means that the log cannot be read."""
+    """Raise UsageError for any storage error, because the log then cannot be read."""
     why = (str(error) or type(error).__name__).splitlines()[0]
     raise UsageError(f"cannot read: {why.lower()}", place=url) from error
 
@@ -188,7 +192,7 @@ class Span(Struct, frozen=True):
     """The exclusive end. Start and end count bytes or, for Parquet, row groups."""
     line: int = 1
     index: int = 0
-    """How many records precede the span."""
+    """The number of records before the span."""
 
 
 class Columns(Struct, frozen=True):
@@ -208,7 +212,7 @@ class Source(Struct, frozen=True, dict=True):
     share: tuple[int, int] = (0, 1)
     """`(k, n)`: read only every n-th record, starting with the k-th."""
     span: Span | None = None
-    """The part of the file to read, or None for all of it. Only an unpacked file has parts."""
+    """The part of the file to read, or None for the whole file. Only an unpacked file has parts."""
     columns: Columns = Columns()
     called: str = ""
     """The name to use in ids. If it is empty, the file name is used."""
@@ -259,7 +263,7 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """Yield the content in pieces. If the stream is damaged, the last piece is the reason as a `str`."""
+        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` that states the reason."""
         with self.open() as stream:
             # Start small, because detecting the format must not read the whole file.
             size = 1 << 16
@@ -365,7 +369,8 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib returns nothing from a faulty piece. A wrong checksum at the end would lose a small file.
+                # zlib returns nothing from a faulty piece. With a wrong checksum at the end, a small file would be lost
+                # entirely.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):

@@ -40,12 +40,12 @@ class Transcript:
         """The time of the events added next, if known."""
         self.open: dict[int, Call] = {}
         self._steps: dict[str, list[int]] = {}
-        """The steps of calls by id. Some calls may have been answered or withdrawn since."""
+        """The steps of calls by id. Some of the calls may have been answered or withdrawn since."""
         self._named = 0
         """How many events `_steps` covers."""
         self.answered: set[str] = set()
         self.closed: dict[str, int] = {}
-        """The steps of closed calls by id. A result with this id still counts."""
+        """The steps of closed calls by id. A result with such an id is still accepted."""
         self.returned: set[str] = set()
         """Tools that have returned a result."""
         self.tells_refusal = False
@@ -158,7 +158,7 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn.
+        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of the call's turn.
 
         Only the latest turn with unanswered calls is searched, and that turn continues. If several calls match, the one
         with this id is removed. A call with a different id never matches. Return False and remove nothing if there is
@@ -207,7 +207,7 @@ class Transcript:
             self.events.append(event)
 
     def close(self, step: int) -> None:
-        """Stop waiting for the result of the call at `step`. A later result that names the call still counts."""
+        """Stop waiting for the result of the call at `step`. A later result that names the call is still accepted."""
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step
@@ -235,7 +235,7 @@ class Transcript:
         waiting = self.open
         if id:
             named = self._waiting_as(id)
-            # A result that names another caller still answers the call with its id.
+            # A result that names another caller still answers the call that has its id.
             same_id = [step for step in named if waiting[step].by == by] or named
             if same_id:
                 return self._first_of_latest_turn(same_id)
@@ -316,7 +316,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Write data as text, because a list of texts would be read as parts.
+    # Write the data as text, because a list of texts would be read as parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

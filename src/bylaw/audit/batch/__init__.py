@@ -1,3 +1,3 @@
-"""Audits millions of conversations in shards. Engines judge the shards, and the results are typed tables. Start at
+"""Audits millions of conversations in shards. An engine judges the shards, and the results are typed tables. Start at
 `run`.
 """

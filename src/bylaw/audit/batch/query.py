@@ -31,7 +31,7 @@ class ReadyQuery(Struct, frozen=True):
 
 
 def ready_queries() -> dict[str, ReadyQuery]:
-    """Return all built-in queries by name. The first line of a query describes it."""
+    """Return all built-in queries by name. The first line of each query describes it."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
     return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
 
@@ -91,7 +91,7 @@ def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
         case "conversations":
             violated = "violated" if criterion == "determined" else "violated_strict"
             has = f"list_contains({criterion}, 'violation')"
-            # A near-miss counts if the outcome was good. If the outcome is unknown, it counts if nothing was violated.
+            # A near-miss is counted if the outcome was good or, if the outcome is unknown, if nothing was violated.
             return (
                 f"{listed}, {has} AS violation,"
                 f" list_contains({criterion}, 'near_miss') AND coalesce(outcome, NOT {has}) AS near_miss,"

@@ -1,8 +1,8 @@
-"""Runs an audit in shards: splits the logs, lets an engine judge the parts, and combines them. Start at
+"""Runs an audit in shards: splits the logs, has an engine judge the parts, and combines the results. Start at
 `audit_in_shards`.
 
-If a run was killed, running the same command again resumes it and reuses the existing parts. An engine runs the workers
-as local processes or with Ray.
+After a run was killed, running the same command again resumes it and reuses the existing parts. An engine runs the
+workers as local processes or with Ray.
 """
 
 import hashlib
@@ -45,9 +45,9 @@ from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
 
 TRIES = 3
-"""How many times a shard is tried before it is set aside."""
+"""The maximum number of times that a shard is tried before it is set aside."""
 _STARTS = 3
-"""How many workers in succession may die during start-up."""
+"""The maximum number of workers in succession that may die during start-up."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
 """Errors that would affect every other shard as well."""
 
@@ -130,7 +130,9 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: the number of conversations judged, or an error. A final error would affect every shard."""
+    """A worker's answer: the number of conversations judged, or an error. An error that is final would affect every
+    shard.
+    """
 
     conversations: int = 0
     why: str = ""
@@ -164,8 +166,8 @@ class RayWorker:
 
 
 class _Process:
-    """A pool with a single process. If a larger pool lost a worker, the whole pool would break, and nobody would know
-    which shard the worker had.
+    """A pool with a single process. A larger pool would break as a whole if it lost one worker, and nobody would know
+    which shard that worker had.
     """
 
     def __init__(self, job: Job) -> None:
@@ -299,16 +301,16 @@ def _line(error: BaseException) -> str:
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The subfolder of the output for the parts of an unfinished run."""
+"""The output's subfolder for the parts of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):
     conversations: int
     """The number of conversations judged in this run."""
     done: int
-    """How many bytes of the logs this run and earlier runs have judged."""
+    """The number of bytes of the logs that this run and earlier runs have judged."""
     own: int
-    """How many bytes this run has judged."""
+    """The number of bytes that this run has judged."""
     total: int
 
 
@@ -321,7 +323,7 @@ def audit_in_shards(
     size: int = SIZE,
     progress: Callable[[Advance], None] | None = None,
 ) -> Report:
-    """Audit every conversation in the files. Write tables or lines, `summary.json` and `policies.json`."""
+    """Audit every conversation in the files. Write tables or JSON lines, `summary.json` and `policies.json`."""
     arrow()
     if request.answers is not None:
         raise UsageError("only a single process can ask a model", hint="remove --llm, or --format parquet")
@@ -340,7 +342,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Resume the run in this folder. If its pack, world, code or options differ, start over."""
+    """Resume the run in this folder. If the pack, world, code or options have changed, start over."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -358,8 +360,8 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Return a digest of the settings that all combined parts must share. The log is identified by the key of the
-    shard.
+    """Return a digest of the settings that all combined parts must share. The log itself is identified by the shard's
+    key.
     """
     request = job.request
     held = [request.world, request.document, request.tasks]

@@ -1,8 +1,8 @@
 """Shards are files, or parts of files that consist of whole conversations. Each shard has its own part of the output.
 
 The cuts depend only on the bytes of a file and the requested size, so a resumed run finds the same shards. A file that
-cannot be cut safely is a single shard. The part of a shard consists of files of rows and an entry that completes them.
-Either all of these files exist, or none does.
+cannot be cut safely is a single shard. A shard's part of the output consists of files of rows and an entry that
+completes them. Either all of these files exist or none do.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ def _parts(source: Source, total: int, size: int) -> Iterator[tuple[Look | None,
     try:
         found = look(source)
     except BylawError:
-        # The worker reports the error.
+        # The error is reported by the worker.
         yield None, None, total
         return
     if found.format == "parquet":
@@ -110,7 +110,7 @@ def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span
 
 
 def _lines(source: Source, size: int) -> Iterator[Span]:
-    """Yield spans of whole lines. Every span has at least `size` bytes."""
+    """Yield spans of whole lines, each of at least `size` bytes."""
     start, line, index = 0, 1, 0
     with source.open() as stream:
         end = stream.seek(0, 2)
@@ -119,7 +119,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             yield Span(start, stop, line, index)
             if stop == end:
                 return
-            # Count as the reader does: blank lines are not records, and one line may contain several records.
+            # Count as the reader does: blank lines contain no records, and one line may contain several.
             lines, records = count_records(replace(source, span=Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
 
@@ -203,21 +203,21 @@ def _is_space(data: bytes, *, is_start: bool) -> bool:
 
 
 HELD = 2000
-"""The number of conversations held before their rows are written. It limits a worker's memory."""
+"""The number of conversations held in memory before their rows are written. This limits a worker's memory."""
 ENTRY = "entry.json"
 COUNTS = "counts"
 EXAMINED = "examined.pickle"
-"""Conversations to be written to files of lines. The driver writes these files just as an audit without shards does."""
+"""Conversations to be written as JSON lines. The driver writes these files just as an audit without shards does."""
 
 
 class Job(Struct, frozen=True):
-    """What every worker is given."""
+    """The data that every worker is given."""
 
     request: Request
     parts: Path
     """The folder that holds all parts."""
     has_lines: bool = False
-    """Whether files of lines are written too."""
+    """Whether JSON lines are written too."""
 
     def part(self, shard: Shard) -> Path:
         return self.parts / shard.key
@@ -235,7 +235,7 @@ class Judge:
     def judge(self, shard: Shard) -> int:
         """Judge a shard, write its part, and return the number of conversations.
 
-        If it fails before the last rename, it leaves nothing that a later run could mistake for a part.
+        If this fails before the last rename, nothing is left that a later run could mistake for a part.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -246,7 +246,7 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker, perhaps of a driver that was killed, has already written an identical part.
+                # Another worker, perhaps one of a driver that was killed, has already written an identical part.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -258,7 +258,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts of the whole shard. In a nightly run, the examiner counts each conversation separately."""
+        """The counts for the whole shard. In a nightly run, the examiner counts each conversation separately."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0
@@ -294,7 +294,7 @@ class Judge:
                     write()
             if request.adds:
                 # Some counts, such as errors in Bylaw's own code, belong to no conversation. They are added to the last
-                # one.
+                # conversation.
                 counted.append((max(count - 1, 0), examiner.counts.record()))
                 whole.add(counted[-1][1])
             write()
@@ -324,7 +324,7 @@ def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
 
 
 def counts_schema() -> Any:
-    """Return the columns of the counts. Times are separate, so that similar conversations have equal counts."""
+    """Return the columns of the counts. Times are kept separately, so that similar conversations have equal counts."""
     pa = arrow()
     times = [("earliest", pa.float64()), ("latest", pa.float64())]
     return pa.schema([("ordinal", pa.int64()), ("counts", pa.string()), *times])

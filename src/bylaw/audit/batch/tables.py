@@ -57,9 +57,7 @@ FILE = 1 << 22
 OPEN = 200
 """The maximum number of open files."""
 MERGED = 512
-"""The number of rows per file held in memory while files are merged into lines. Many files are open at the
-same time.
-"""
+"""The number of rows held in memory per file while files are merged into lines. Many files are open at once."""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -110,9 +108,9 @@ _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
 }
-"""The fields of each entry in a list of policies."""
+"""The fields of each entry in the policies list."""
 _UNIQUE = ("conversation", "ordinal", "position", "finding", "record")
-"""Columns whose values rarely repeat. A dictionary would double the size of their files."""
+"""Columns whose values rarely repeat. A dictionary would double the size of these columns' files."""
 
 
 def _leaves(column: str, kind: str) -> list[str]:
@@ -184,7 +182,7 @@ _rules = msgspec.json.Decoder(RuleRow)
 class Rows:
     """Collects the rows of conversations until they are written.
 
-    The rows come from the lines of `calls.jsonl`, so they hide the same values.
+    The rows come from the lines of `calls.jsonl`, so the same values are hidden in them.
     """
 
     def __init__(self, severities: Mapping[str, str]) -> None:
@@ -203,7 +201,7 @@ class Rows:
                 self._rows[name] = []
 
     def add(self, part: Examined, ordinal: int) -> None:
-        """Add one conversation under its name in the log."""
+        """Add one conversation under the name that it has in the log."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -332,7 +330,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """Yield the parts in order, with unique names for conversations, as in an audit without shards."""
+    """Yield the parts in order. Conversations get unique names, as in an audit without shards."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -445,7 +443,7 @@ def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
 
 
 def write_lines_of(out: Path, target: Path) -> None:
-    """Write a file of lines from the table with the same name, in the order of the logs."""
+    """Write JSON lines from the table with the same name, in the order of the logs."""
     files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
     with target.open("wb", BUFFER) as lines:
         # Every file is in the order of the logs.
@@ -508,8 +506,8 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
         except OSError:
             shutil.copy2(source, target)
         return
-    # Lists of words stay coded between files, which saves a third of the time. But their type would be written as coded
-    # too, and pyarrow cannot read that in lists. So the written file gets the schema of the source.
+    # Lists of words stay coded between files, which saves a third of the time. But the type would also be written as
+    # coded, and pyarrow cannot read coded values in lists. So the written file gets the schema of the source.
     names = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
     listed = [path for path in _CODED if ".list." in path and path in names]
     rows = 0
@@ -527,7 +525,7 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
 
 
 def is_before(folder: str, first: date) -> bool:
-    """Whether a day's folder precedes another day. Conversations without a time have no day."""
+    """Whether a day's folder precedes another day. Conversations without a time belong to no day."""
     try:
         return date.fromisoformat(folder.removeprefix(_DAY)) < first
     except ValueError:
@@ -535,9 +533,9 @@ def is_before(folder: str, first: date) -> bool:
 
 
 def compact(folder: Path, *, name: str) -> None:
-    """Combine a day's newest files into one, called `name`, if there are many.
+    """Combine a day's newest files into one, called `name`, if there are many files.
 
-    A file is kept if it has more rows than all newer files together. So each row is rewritten only a few times over
+    A file is kept if it has more rows than all newer files together, so each row is rewritten only a few times over
     many nights.
     """
     parquet = arrow("parquet")

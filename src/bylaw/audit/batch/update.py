@@ -80,7 +80,7 @@ class State(Struct):
 
     schema: str
     mark: str
-    """Identifies the pack and the options, which are the same in all runs."""
+    """Identifies the pack and the options, which are the same for all runs."""
     pack: str
     files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
     nights: list[Night] = field(default_factory=list[Night])
@@ -207,7 +207,7 @@ class Added(Struct, frozen=True):
     conversations: int
     """Conversations in the logs that were read."""
     replaced: int
-    """Conversations that newer ones replaced."""
+    """Conversations that were replaced by newer ones."""
     removed: int
     """Conversations that are no longer in any log."""
     expired: int
@@ -282,7 +282,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
 
 
 class _Addition:
-    """The parts of a run, with the ordinals of their conversations."""
+    """A run's parts, with the ordinals of their conversations."""
 
     def __init__(self, job: Job, shards: list[Shard], aside: dict[str, str], state: State) -> None:
         self.state = state
@@ -309,7 +309,7 @@ class _Addition:
         for name, held in list(self.logs.items()):
             before = state.files.get(name)
             if before is not None and held.stamp is None and held.first == held.end:
-                # The log cannot be read now. Keep its earlier conversations until it can be read again.
+                # The log cannot be read now. Keep its conversations from earlier runs until it can be read again.
                 before.stamp, before.faults = None, held.faults
                 del self.logs[name]
 
@@ -337,7 +337,7 @@ class _Addition:
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
     def expired(self, tables: Path, earliest: date) -> Any:
-        """Return the ordinals of all conversations, earlier and new, before the `earliest` day."""
+        """Return the ordinals of all conversations, both earlier and new, from before the `earliest` day."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("ordinal", pa.int64())])
         days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
@@ -373,9 +373,9 @@ def _merge(
     out: Path,
     earliest: date,
 ) -> tuple[int, int, int]:
-    """Write the tables: link unchanged files and add the files of this run.
+    """Write the tables: link unchanged files and add the files from this run.
 
-    Conversations before the `earliest` day are left out. Return how many conversations were replaced, removed and
+    Conversations from before the `earliest` day are left out. Return how many conversations were replaced, removed and
     expired.
     """
     pa, pc = arrow(), arrow("compute")

@@ -1,4 +1,4 @@
-"""The findings in the report: their order and details."""
+"""The findings in the report, that is, their order and details."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ LACKING = ("near_miss", "uninformed")
 """Verdicts on calls made without a required look-up."""
 
 LISTED = 20_000
-"""The maximum number of findings on a page. The rest are counted, and the folder's files contain them."""
+"""The maximum number of findings on a page. The rest are counted, and can be found in the folder's files."""
 
 SOUGHT = 11
 """The index of the searched text within a row of the list."""
@@ -139,7 +139,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided, if nothing else makes the rule undecided."""
+    """Return why consent is undecided, unless something else makes the rule undecided."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
@@ -197,7 +197,9 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """Return a finding as a row of the page's list. The row has everything needed to sort, filter and search."""
+    """Return a finding as a row of the page's list. The row has everything that is needed for sorting, filtering and
+    searching.
+    """
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
     # The look-ups and reasons of a near-miss are those in the summary's `by_lookup` and `by_reason`.

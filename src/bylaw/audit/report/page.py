@@ -41,7 +41,7 @@ from bylaw.pack import CRITERIA, Criterion
 TEXT = 20_000
 """The maximum length of a message or result. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length of a text in a very long conversation, at steps that no finding refers to."""
+"""The maximum length of a text in a very long conversation, at any step that no finding refers to."""
 CONVERSATION = 1_000_000
 """The maximum length of a conversation."""
 BLOCK = 400_000
@@ -61,7 +61,9 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """Return the rules that these conversations broke, with the steps. A conversation has at most `RULES` of them."""
+    """Return the rules that these conversations broke, with the steps. For each conversation, at most `RULES` rules are
+    returned.
+    """
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -145,7 +147,7 @@ def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def policies(document: JsonRecord) -> list[JsonRecord]:
-    """Return the policies by id, with the sentences that they cite."""
+    """Return the policies by id, each with the sentences that it cites."""
     told: JsonRecord = cut(document)
     return [
         {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
@@ -216,7 +218,7 @@ CONVERSATIONS = 12_000_000
 QUOTED = 300
 """The maximum length, per finding, of the messages and arguments that the search covers."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
-"""Scripts that draw JSON, both in this page and in the console."""
+"""Scripts that display JSON, both in this page and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
@@ -414,6 +416,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """Return JSON that cannot close a data block and that an editor can show."""
+    """Return JSON that cannot close a data block and that can be viewed in an editor."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

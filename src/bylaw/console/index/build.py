@@ -46,7 +46,7 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The reason's id in page addresses, which is the same in every audit."""
+        """The reason's id for use in page addresses. It is the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
@@ -75,7 +75,7 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
 
 
 def exchange_of(opened: JsonRecord) -> str:
-    """Return the steps of the question and answer behind an undecided consent. The text is empty for other rules.
+    """Return the steps of the question and answer behind an undecided consent. The result is empty for other rules.
 
     Calls that share a question and answer have the same steps.
     """
@@ -129,7 +129,7 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remo
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
 """A `cell` groups findings that differ only in their text. `words` is the text of a finding, and `talk` the text of a
-conversation. `packed` is a conversation that the audit did not keep, read from the logs.
+conversation. `packed` is a conversation that the audit did not keep and that was read from the logs.
 """
 
 INDICES = """
@@ -145,14 +145,14 @@ UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation 
   WHERE f.conversation = conversations.number AND c.executed IS NOT 0);
 """
 SAID = 4_000
-"""How many characters of a message or result can be searched."""
+"""The number of characters of a message or result that can be searched."""
 TALK = 60_000
-"""How many characters of a conversation can be searched."""
+"""The number of characters of a conversation that can be searched."""
 _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "tables/schema.json")
 
 
 def open_index(out: Path) -> Index:
-    """Return the index of the audit in `out`. Build it again if the files have changed."""
+    """Return the index of the audit in `out`. Build the index again if the files have changed."""
     store, stamp = Store(out), stamp_of(out)
     places = (out, _aside(out))
     for place in places:

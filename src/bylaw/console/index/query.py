@@ -43,12 +43,12 @@ _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""The policies of each finding. Inconclusive policies are left out if another policy found a fault."""
+"""The policies for each finding. Inconclusive policies are left out if another policy found a fault."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """A filter of findings, as in the address of a page. Empty fields do not filter."""
+    """A filter for findings, as in the address of a page. Empty fields do not filter."""
 
     policy: str = ""
     agent: str = ""
@@ -153,7 +153,7 @@ class Index:
             return self._database.execute(query, values).fetchall()
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the state of findings by id. All others have the default state of their cell."""
+        """Set the state of findings by id. All other findings have the default state of their cell."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
@@ -209,8 +209,8 @@ class Index:
     def findings(
         self, wanted: Wanted, *, after: int = 0, limit: int = PAGE, beyond: int | None = None
     ) -> list[FindingRow]:
-        """Return wanted findings, gravest first, from the offset `after`, or after the finding with the number
-        `beyond`.
+        """Return the wanted findings, gravest first, starting at the offset `after` or after the finding with the
+        number `beyond`.
         """
         with self._turn:
             table = self._counted(wanted)
@@ -267,12 +267,14 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def whole(self, name: str) -> dict[str, Any] | None:
-        """Return a conversation with its events, by name. Return None if it is unknown or unavailable."""
+        """Return a conversation with its events, by name. Return None if the conversation is unknown or unavailable."""
         row = self.conversation(name)
         return self.events(row) if row is not None else None
 
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
-        """Return a conversation as the audit kept it, or else from its log. Return None if neither is available."""
+        """Return a conversation as the audit kept it, or else as read from its log. Return None if neither is
+        available.
+        """
         if row.place is not None:
             return next(self.store.at(CONVERSATIONS, iter((row.place,))))
         packed = self.rows("SELECT packed FROM conversations WHERE number = ?", (row.number,))[0][0]
@@ -314,7 +316,7 @@ class Index:
         return self._policies("policy, verdict", "verdict", "t.state = 'new'")
 
     def _policies(self, columns: str, by: str, where: str) -> dict[str, dict[str, int]]:
-        """Count findings by policy and another column. A finding counts for each of its policies."""
+        """Count findings by policy and another column. A finding is counted once for each of its policies."""
         query = f"""SELECT policy, {by}, sum(findings) FROM temp.tally t
             JOIN (SELECT DISTINCT cell, {columns} FROM {_CHARGED}) g ON g.cell = t.cell WHERE {where} GROUP BY 1, 2"""
         found: dict[str, dict[str, int]] = {}

@@ -1,8 +1,8 @@
 """Reads AgentDojo runs, in which assistants face prompt injection with or without a defence.
 
 The first message is the user's request. A defence may add messages with the user's role, such as the repeated request
-or a reason for a refusal. It may also put marks around every result, which its system prompt announces. The result is
-the text between the marks.
+or a reason for a refusal. It may also put marks around every result and announce them in its system prompt. The result
+is then the text between the marks.
 """
 
 import re
@@ -79,7 +79,7 @@ def _run(source: Source, record: Record) -> Trajectory:
 
 
 def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
-    """Yield the messages as chat messages, without what a defence added."""
+    """Yield the messages as chat messages, without anything that a defence added."""
     marks: list[str] = []
     has_asked = False
     for message in messages:
@@ -108,7 +108,7 @@ def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
     closing = next((mark for mark in marks if text.endswith(mark)), "")
     if opening and closing and len(text) >= len(opening) + len(closing):
         message.content = text = text.removeprefix(opening).removesuffix(closing)
-    # If the call failed, the model sees the error instead of content.
+    # If the call failed, the model sees the error instead of the content.
     if message.error and not text:
         message.content = message.error
     return message

@@ -46,7 +46,7 @@ class ToolCall(Struct, gc=False):
     refused: bool = False
     """Whether the call was refused before it ran. `bylaw log export` writes this field and the next four."""
     approved: Any = None
-    """The reviewer's approval. Values of another form are ignored."""
+    """The reviewer's approval. Values in another form are ignored."""
     looked_up: Any = None
     card: Any = None
     """The card that the user saw instead of the call."""
@@ -82,7 +82,7 @@ class ChatMessage(Struct, gc=False):
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """False for a result or message whose content was not recorded."""
+    """False for a result or message if its content was not recorded."""
     refused: Any = None
     """For a failed result, whether the tool did nothing. This field and the next three come from `bylaw log export`."""
     turn: int | None = None
@@ -155,7 +155,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
         transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
     elif by == "user" and message.confirmation is None and message.handover is not None:
-        # Even if the context cannot be read, earlier messages are not the new principal's.
+        # Even if the context cannot be read, earlier messages are not from the new principal.
         context: dict[str, Any] = _as(message.handover, dict[str, Any]) or {}
         transcript.events.append(Message("user", "", turn, agent, time, handover=context))
     elif by == "user" and (message.captured or message.confirmation is not None):
@@ -177,7 +177,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     name, arguments = name_and_arguments(call)
     if not name:
         raise Malformed("a tool call has no name")
-    # The author of the message makes the call, whatever `requestor` says.
+    # The author of the message makes the call, even if `requestor` says otherwise.
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)

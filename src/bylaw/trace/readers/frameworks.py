@@ -1,4 +1,4 @@
-"""Reads conversations that LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework saved."""
+"""Reads conversations saved by LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -25,7 +25,7 @@ class SavedTalk(Named):
     messages: list[Fields] | None = None
     events: list[Fields] | None = None
     values: Fields | None = None
-    """Holds the messages of a LangGraph state. Its thread is in `config` or `checkpoint`."""
+    """Holds the messages of a LangGraph state. The thread's id is in `config` or `checkpoint`."""
     config: Fields | None = None
     checkpoint: Fields | None = None
     agent: str | None = None
@@ -167,8 +167,8 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the SDK's message objects. Their class is in `type` or implied by the fields, and blocks
-    have no type.
+    """Translate the SDK's message objects. A message's class is in `type` or is implied by its fields, and blocks have
+    no type.
     """
     for message in messages:
         kind = str(message.get("type") or "")

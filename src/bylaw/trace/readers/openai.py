@@ -62,7 +62,7 @@ _ALIASES = {
     "toolName": "name",
     "tool_name": "name",
 }
-"""What other SDKs call the known fields."""
+"""The names that other SDKs use for the known fields."""
 _OWN = frozenset(
     (
         *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
@@ -103,7 +103,7 @@ class Described(Named, gc=False, kw_only=True):
 
     @property
     def began(self) -> float | None:
-        """When the conversation began, if recorded. Messages without a time get this time."""
+        """When the conversation began, if recorded. This time is used for messages without a time."""
         told = (self.time, self.timestamp, self.start_time, self.started_at, self.created_at)
         return next((found for each in told if each is not None and (found := seconds(each)) is not None), None)
 
@@ -199,7 +199,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
     if fields["role"] is None and fields.get("type") == "reasoning":
-        # The user does not see thoughts or their summary.
+        # The user sees neither the thoughts nor their summary.
         fields.pop("summary", None)
     given = {name: fields.pop(name) for name in _OWN if name in fields}
     is_more_said = _check(fields, place, is_silent=not any(given.values()))
@@ -221,7 +221,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """Return a message's content from all its fields. Text that only repeats the parts is left out."""
+    """Return a message's content from all its fields. Text that only repeats the content of the parts is left out."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -418,7 +418,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yield the records in order, leaving out each record that a later one continues."""
+    """Yield the records in order, leaving out each record that is continued by a later one."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0
@@ -510,7 +510,7 @@ def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
 
 
 def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
-    """Return the outcome from `outcome`, `success` or `reward`, whichever is given first."""
+    """Return the outcome from the first of `outcome`, `success` and `reward` that is given."""
     match talk.outcome:
         case bool(good):
             return TaskOutcome(good, "outcome")

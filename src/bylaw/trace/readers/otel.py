@@ -87,7 +87,7 @@ def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[t
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send each span once. A span without an id has no children, but it still counts.
+            # Exporters send each span once. A span without an id has no children, but it is still used.
             known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
@@ -307,7 +307,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
-        # A call that raised has no output, but it has an end time.
+        # A call that raised an exception has no output, but it has an end time.
         result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
         end=_moment(known.span.end_time_unix_nano),

@@ -19,7 +19,7 @@ from bylaw.trace.source import CHUNK, Source, open_bytes
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
 """Default names for the column of messages."""
 ROWS = 256
-"""How many rows are held in memory at a time."""
+"""The number of rows held in memory at a time."""
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
 _RECORDS = ("context", "metadata")
@@ -114,7 +114,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """Remove null fields, because Arrow gives every struct all fields of its type."""
+    """Remove null fields, because Arrow gives every struct all the fields of its type."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -186,7 +186,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """Remove the Vercel AI SDK's wrapper from a result. Also return whether it says that the call failed."""
+    """Remove the Vercel AI SDK's wrapper from a result. Also return whether the wrapper says that the call failed."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -200,7 +200,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """Return the words of a part. The text is empty if it has none, and None if it cannot be read."""
+    """Return the words in a part. The text is empty if the part has none, and None if the part cannot be read."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -250,7 +250,7 @@ def is_picture_or_sound(part: Any) -> bool:
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part holds an application's own data, shown next to the words."""
+    """Whether a part holds the application's own data, which is shown next to the words."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
@@ -271,7 +271,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may hold a call, a result or words. A number, a single word or a date does not."""
+    """Whether an unknown field may hold a call, a result or words. A number, word or date is none of these."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -281,8 +281,8 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may hold a call or a result. It may if it is an object with a name and another object or
-    list, or JSON of one.
+    """Whether an unknown field may hold a call or a result. This is possible if the field is an object with a name and
+    another object or list, or JSON text of such an object.
 
     `{"label": "refund", "score": 0.8}` is not such an object, and neither is a remark.
     """

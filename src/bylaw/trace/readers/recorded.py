@@ -1,4 +1,4 @@
-"""Reads messages in spans, in any provider's format, as chat messages."""
+"""Reads the messages in spans, in any provider's format, as chat messages."""
 
 from typing import Any, cast
 
@@ -79,7 +79,7 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     if not may_tell(message):
         return []
     if role == "user" and not listed:
-        # These are only the variables of a prompt. The user said something, but the words were not recorded.
+        # These are only the variables of a prompt template. The user said something, but the words were not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
@@ -147,15 +147,15 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Return marks that are equal for two recordings of a message: one for each call, or one for the words if there are
-    no calls.
+    """Return marks that are the same for two recordings of a message: one mark for each call, or one for the words if
+    there are no calls.
     """
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
         calls.append(("call", call.name, msgspec.json.encode(object_of(call.arguments), order="sorted")))
     if calls:
-        # In a history, some instrumentations omit the text next to calls.
+        # In a history, some instrumentations omit the text that accompanies calls.
         return calls
     content = message.content
     if isinstance(content, dict):
@@ -164,13 +164,13 @@ def marks(message: ChatMessage) -> list[MessageMark]:
 
 
 def call_mark(call: ToolCall) -> MessageMark:
-    """Return a mark that is equal for two recordings of a call, whatever their ids."""
+    """Return a mark that is the same for two recordings of a call, even if their ids differ."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
 
 
 def tool_arguments(recorded: Any) -> Any:
-    """Return a tool's arguments without the wrapper of a tracer."""
+    """Return a tool's arguments without the wrapper that a tracer adds."""
     recorded = read_json(recorded)
     wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
     if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
@@ -179,12 +179,12 @@ def tool_arguments(recorded: Any) -> Any:
 
 
 def tool_result(recorded: Any) -> Any:
-    """Return a tool's result without the wrapper of a tracer or library."""
+    """Return a tool's result without the wrapper that a tracer or library adds."""
     return tool_outcome(recorded)[0]
 
 
 def tool_outcome(recorded: Any) -> tuple[Any, bool]:
-    """Return a tool's result, and whether its wrapper says that the call failed."""
+    """Return a tool's result, and whether the result's wrapper says that the call failed."""
     value = read_json(recorded) if not isinstance(recorded, str) or recorded[:1] == "{" else recorded
     match value:
         case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:

@@ -1,7 +1,7 @@
 """Joins spans of model calls and tool runs into conversations.
 
 Every model call repeats the history before it, so calls are merged by their common history. One conversation may have
-many traces. They are joined by session. Without a session, they are joined if one history continues another.
+many traces. Traces are joined by session or, without a session, if one history continues another.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ class Generation(Struct):
     model: str = ""
     tools: Sequence[Any] = ()
     called: bool = False
-    """Whether the source says that the model called tools, even if it does not name them."""
+    """Whether the source says that the model called tools, even if it does not name the tools."""
     fault: str = ""
     """Why the model call cannot be read. Its whole conversation then becomes an error."""
 
@@ -81,7 +81,7 @@ def is_instruction(message: ChatMessage) -> bool:
 
 
 def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """Return the model calls that belong to their conversations, without helpers and failed attempts."""
+    """Return the model calls that belong to their conversations, leaving out helpers and failed attempts."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -99,7 +99,7 @@ def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Ge
 
 
 def _without_helpers(group: list[Generation]) -> list[Generation]:
-    """Remove helper calls, such as routers or title writers, which are not part of the conversation.
+    """Remove helper calls, such as those of routers or title writers, which are not part of the conversation.
 
     A helper makes no tool calls, has different instructions from the acting agent, and begins with words that appear in
     none of the agent's histories.
@@ -146,7 +146,7 @@ def _failed(
         return set()  # Each of the calls ran.
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
-    # Equal outputs count once.
+    # Equal outputs are treated as one.
     used = {tuple(_exactly(each.output)): id(each) for each in told_of or several}
     are_alike = {ids for ids in used if any(mark[0] == "call" and mark[-1] for mark in ids)}
     if not told_of and not (len(used) == 1 and are_alike):
@@ -204,7 +204,7 @@ class Dialogue(Struct):
     placed: set[int] = field(default_factory=set[int])
     """Steps of the calls whose tool runs are known."""
     answered: set[str] = field(default_factory=set[str])
-    """Ids of calls that their tool runs have answered. Later histories repeat these results."""
+    """Ids of calls that are already answered by their tool runs. Later histories repeat these results."""
     generations: int = 0
     bare: int = 0
     """The number of model calls without captured messages."""
@@ -290,7 +290,7 @@ class Dialogue(Struct):
         )
 
     def place_until(self, time: float) -> None:
-        """Place the tool runs that ended by this time."""
+        """Place the tool runs that had ended by this time."""
         for run in [run for run in self.waiting if run.end <= time]:
             self.waiting.remove(run)
             self.transcript.time = run.end or None
@@ -344,7 +344,7 @@ class Dialogue(Struct):
 def weave(
     source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """Return the conversations of model calls and tool runs, ordered by their beginning.
+    """Return the conversations found in model calls and tool runs, ordered by when they began.
 
     A string in the input says what could not be read.
     """
@@ -387,7 +387,7 @@ def weave(
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
             continue
         if not dialogue.generations:
-            # Without messages, rules about messages would seem to be broken.
+            # Without captured messages, rules about messages would seem to be broken.
             yield source.fault(position, f"conversation `{key}`: only tool runs were recorded, without a model call")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
@@ -399,8 +399,8 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """Return the conversation that this history continues, or an empty string. Only a conversation with an answer can
-    continue.
+    """Return the conversation that this history continues, or an empty string. Only a conversation that contains an
+    answer can be continued.
     """
     told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):

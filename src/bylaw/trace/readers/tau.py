@@ -101,7 +101,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """Yield the messages of the ticks in order. Consecutive chunks from one speaker form one message."""
+    """Yield the messages in the ticks, in order. Consecutive chunks from one speaker form one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -189,7 +189,7 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the runs of a tau1 file, which have no ids, or the simulations of a tau2 file.
+    """Yield the runs in a tau1 file, which have no ids, or the simulations in a tau2 file.
 
     Simulations may also come one per line, in a list, or in separate files.
     """

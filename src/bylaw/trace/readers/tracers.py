@@ -1,4 +1,4 @@
-"""Reads exports of Langfuse and LangSmith: rows of their APIs, of blob storage, or of SDK batches.
+"""Reads exports from Langfuse and LangSmith: rows from their APIs, from blob storage, or from SDK batches.
 
 A later row with the same id completes the earlier one.
 """
@@ -40,7 +40,7 @@ _THREAD = ("thread_id", "session_id", "conversation_id")
 
 
 class _Export(Struct):
-    """All rows of a file, because the last line may still continue a conversation."""
+    """All rows of a file. They are kept because the last line may still continue a conversation."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
@@ -115,7 +115,7 @@ def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
             told.add(_trace(row))
         elif kind == "TOOL":
             yield export.read(what, row, _observed_tool)
-    # An export that has only traces still has their inputs and outputs.
+    # An export that has only traces still has the traces' inputs and outputs.
     for id, row in export.traces.items():
         if id not in told:
             yield export.read(f"trace `{id}`", {**row, "traceId": id}, _observed_generation)

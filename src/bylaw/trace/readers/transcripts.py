@@ -1,4 +1,4 @@
-"""Reads transcripts and JSON streams of Claude Code: one message per line, each with the session's id."""
+"""Reads transcripts and JSON streams from Claude Code. They have one message per line, each with the session's id."""
 
 from collections.abc import Iterator
 from typing import Any, cast
