@@ -1,7 +1,7 @@
-"""Answers predicates that code cannot settle: a plan for each rule, an operation for each step.
+"""Answers predicates that code cannot settle, with a plan for each rule and an operation for each step.
 
-The model is behind `llm.Chat`. No function here raises an error: a question that cannot be asked or read stays unknown.
-Cost estimates run the same code without sending requests.
+The model is behind `llm.Chat`. No function here raises an error: a predicate stays unknown if its question cannot be
+asked or the answer cannot be read. Cost estimates run the same code without sending requests.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Event
 
 MOST_QUERIES = 12
-"""The maximum number of model questions per predicate and act."""
+"""The maximum number of questions to a model for each predicate and act."""
 
 
 class Answerer:
-    """Answers for many conversations with one model and one long-term memory."""
+    """Answers predicates in many conversations, using one model and one long-term memory."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Answerer:
         most_queries: int = MOST_QUERIES,
         budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory. `remembers` switches on the short-term memory of each conversation.
+        """`plans` is the long-term memory. `remembers` switches on the short-term memory for each conversation.
 
-        At most `budget` requests are sent. Questions that have already been answered cost nothing.
+        At most `budget` requests are sent. A question that has already been answered costs nothing.
         """
         self.chat = chat
         self.plans = plans
@@ -54,7 +54,7 @@ class Answerer:
         self.operations = {each.name: each for each in operations}
         self.most_queries = most_queries
         self._waiting: dict[str, str] = {}
-        """Requests written to a batch, each with its file."""
+        """Requests written to a batch, each with the file that contains it."""
         self._failed: dict[str, str] = {}
         """Requests without an answer, each with the reason."""
         self._unreachable: Unreachable | None = None
@@ -62,13 +62,13 @@ class Answerer:
         self._budget = budget
         self._over: set[str] = set()
         self._ahead: dict[str, Answer | None] = {}
-        """Answers requested in advance. The value is None while an answer is pending."""
+        """Answers that were requested in advance. The value is None while the answer is pending."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
-        """Ask many questions together within the budget, either concurrently at an endpoint or in one batch file."""
+        """Ask many questions together, within the budget: either concurrently at an endpoint or in one batch file."""
         asked = [request for request in requests if self._known(request) is None][: self._budget]
         if not asked:
             return
@@ -81,13 +81,13 @@ class Answerer:
             self._waiting |= dict.fromkeys(keys, error.place)
             self._ahead |= dict.fromkeys(keys)
         except ChatError:
-            # One request failed. Each is asked separately when needed, and reported then.
+            # One of the requests failed. Each is asked separately when it is needed, and the failure is reported then.
             return
         if self._budget is not None:
             self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
-        """Return the model's answer. An unreachable model is not tried again."""
+        """Return the model's answer. Once the model could not be reached, it is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
         answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
@@ -123,7 +123,7 @@ class Answerer:
         self._budget -= 1
 
     def unanswered(self) -> list[str]:
-        """Return the unanswered questions in sentences. Everything that depends on them stays undecided."""
+        """Describe the unanswered questions in sentences. Everything that depends on them stays undecided."""
         told: list[str] = []
         if self._unreachable is not None:
             told.append(
@@ -148,13 +148,13 @@ class ConversationAnswers:
         self._pack = pack
         self._events = events
         self._asked: dict[str, Answer] = {}
-        """Short-term memory: the questions of this conversation, by content."""
+        """Short-term memory: the answers to questions in this conversation, by the content of the question."""
 
     def __call__(self, name: str, act: Act) -> Answered:
         return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        """Answer whether the user agreed to the act, with a single question."""
+        """Answer whether the user agreed to the act, by asking a single question."""
 
         def settle(queries: "_Queries") -> Answered:
             events = self._events()
@@ -166,7 +166,9 @@ class ConversationAnswers:
         return self._asked_for(predicate.name, act, settle)
 
     def stated(self, facts: Mapping[str, Field], act: Act) -> Mapping[str, Answered]:
-        """Return what the user stated about some facts before the act, with a single question about all of them."""
+        """Return what the user stated about some facts before the act, by asking a single question about all of
+        them.
+        """
         events, queries = self._events(), _Queries(self._answerer, self._asked)
         try:
             answer = queries.ask(statement_request(self._pack, facts, act, events))
@@ -202,8 +204,8 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """Return a plan that worked for the same topic. If there is none, return a plan from the model or the default
-        plan.
+        """Return a plan that worked for the same topic. If there is none, return a plan from the model or, failing
+        that, the default plan.
         """
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
@@ -225,7 +227,7 @@ SCHEMA = schema_of(Plan)
 
 
 class Topic:
-    """The subject of a plan: a rule, its unsettled predicates, and the called tool."""
+    """The subject of a plan: a rule, the rule's unsettled predicates, and the called tool."""
 
     def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
         self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
@@ -234,7 +236,7 @@ class Topic:
 
     @cached_property
     def about(self) -> str:
-        """The topic in words. It is the same for every call of the tool, so that plans can be reused."""
+        """The topic in words. The words are the same for every call to the tool, so that plans can be reused."""
         policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
         said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
         lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
@@ -246,7 +248,7 @@ class Topic:
         return "\n".join(lines)
 
     def plain_plan(self) -> Plan:
-        """Return the default plan: read the latest and the most relevant pieces, and ask."""
+        """Return the default plan: read the latest pieces and the most relevant ones, then ask."""
         arguments = " ".join(f"{{{name}}}" for name in self._act.arguments)
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
@@ -258,7 +260,7 @@ def _failure(error: Exception) -> str:
 
 
 class _Queries:
-    """Asks a model about one predicate, up to a limit, without repeating remembered questions."""
+    """Asks a model about one predicate, up to a maximum number of times, and reuses remembered answers."""
 
     def __init__(self, answerer: Answerer, known: dict[str, Answer]) -> None:
         self._answerer, self._known = answerer, known
@@ -280,7 +282,7 @@ def _meaning(predicate: Predicate) -> str:
 
 
 class Estimate:
-    """A chat that returns known answers and counts the other requests."""
+    """A chat that returns known answers and counts all other requests."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
         self._known, self._most = known, most
@@ -305,7 +307,7 @@ class Estimate:
         return len(self._counted)
 
     def words(self, llm: str) -> str:
-        """Describe what `--llm` will cost and, for a batch, where the answers belong."""
+        """Describe what `--llm` will cost and, for a batch, where to put the answers."""
         every = self._counted.values()
         characters = sum(len(message.content) for each in every for message in each.messages)
         leads = sum(each.name == "plan" for each in every)

@@ -1,6 +1,7 @@
-"""Asks a model whether the user agreed, if code cannot tell. A yes must quote the user's own words.
+"""Asks a model whether the user agreed, if code cannot tell. For a yes, the model must quote the user's own words.
 
-A question shows only part of the conversation: what was said, what was changed, and where unmentioned values come from.
+A question shows only part of the conversation: what was said, what was changed, and where values that nobody mentioned
+come from.
 """
 
 import re
@@ -24,34 +25,34 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event, Message
 
 _LAST = 12_000
-"""The maximum length of a message in the last exchange."""
+"""The maximum length of a message in the last exchange, in characters."""
 _RECENT = 330
-"""The maximum length of a message in the second-to-last exchange."""
+"""The maximum length of a message in the second-to-last exchange, in characters."""
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
-"""The maximum length of an earlier message, by speaker."""
+"""The maximum length of a message before that, by speaker, in characters."""
 _CHANGE, _OUTCOME = 300, 150
 """The maximum length of an earlier write and of its result."""
 _BEFORE, _AFTER = 80, 160
-"""How many characters of a look-up's result are shown before and after a value of the call."""
+"""How many characters of a look-up's result to show before and after a value from the call."""
 _BESIDE = 25
-"""How many characters are kept around an amount or a value of the call in a shortened message."""
+"""How many characters to keep around an amount or a value from the call in a shortened message."""
 _FIGURES = 4
-"""The maximum number of amounts and call values that a shortened message keeps. These are the last ones."""
+"""The maximum number of amounts and call values to keep in a shortened message. The last ones are kept."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
-"""Repeated lines shorter than this are kept."""
+"""Repeated lines that are shorter than this are kept."""
 _MOST = 30_000
-"""The maximum length of an excerpt. If it is too long, the earliest pieces are left out."""
+"""The maximum length of an excerpt. If the excerpt is too long, its earliest pieces are left out."""
 _CUT = "[...]"
 
 
 class Excerpt:
-    """Builds an excerpt from the last piece to the first, so that repeated text appears where it occurs last."""
+    """Builds an excerpt from the last piece to the first, so that repeated text is kept where it occurs last."""
 
     def __init__(
         self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any], *, whole: str = ""
     ) -> None:
-        """`whole` is a speaker whose messages are not shortened."""
+        """`whole` names a speaker whose messages are not shortened."""
         self._pack, self._events, self._whole = pack, events, whole
         self._pieces = History(events, act).pieces
         messages = [piece for piece in self._pieces if isinstance(events[piece.step], Message)]
@@ -63,7 +64,7 @@ class Excerpt:
         self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
         told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
         self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
-        """Matches text on which the answer may depend: amounts, and values of the call."""
+        """Matches text on which the answer may depend: amounts, and values from the call."""
 
     def text(self) -> str:
         shown, room, left = list[str](), _MOST, len(self._pieces)
@@ -94,7 +95,9 @@ class Excerpt:
         return f"[{piece.step}] {piece.by}{' (it failed)' if has_failed else ''}: {text}"
 
     def _message(self, piece: Piece) -> str:
-        """Return a message without lines that are repeated later. Messages of the last exchange are complete."""
+        """Return a message without the lines that are repeated later. Messages in the last exchange are shown in
+        full.
+        """
         if piece.step >= self._last or piece.by == self._whole:
             self._seen.update(_plain(line) for line in piece.text.splitlines())
             return _cut(piece.text, _LAST)
@@ -114,7 +117,7 @@ class Excerpt:
         return _cut(text, most)
 
     def _explanation(self, result: str) -> str:
-        """Return the parts of a look-up's result around values that no message contains, once per value."""
+        """Return the parts of a look-up's result that surround values not found in any message, once per value."""
         parts: list[str] = []
         for value in [*self._unsaid]:
             found = _whole(value).search(result)
@@ -133,7 +136,7 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """Return the wanted values of a call, longest first. Very short values are left out because they occur
+    """Return the values to look for in a call, the longest first. Very short values are left out because they occur
     everywhere.
     """
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
@@ -142,7 +145,7 @@ def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[st
 
 
 def _is_day(value: str) -> bool:
-    """Whether a value is a date. People and calls write dates differently."""
+    """Whether a value is a date. Dates are written differently by people and in calls."""
     try:
         return bool(date.fromisoformat(value))
     except ValueError:
@@ -158,7 +161,9 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
-    """Return the beginning and a longer end of a text, with marked parts of the middle. The question is at the end."""
+    """Return the beginning and a longer part of the end of a text, along with marked parts from the middle. The end is
+    longer because it contains the question.
+    """
     if len(text) <= most:
         return text
     start, end = most // 3, len(text) - (most - most // 3)
@@ -194,7 +199,7 @@ def consent_request(
 
 
 def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
-    """Return why no model is asked about an undecided consent. Empty if one is asked.
+    """Return why no model is asked about an undecided consent. Empty if a model is asked.
 
     A refused call changed nothing. Words seldom show whether one yes covers two identical calls.
     """
@@ -228,7 +233,9 @@ def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Seque
 
 
 def _policy(pack: Pack, predicate: Predicate) -> str:
-    """Return the sentences of the rules that require this consent, and whether the user's own request is sufficient."""
+    """Return the sentences from the rules that require this consent, and whether the user's own request is
+    sufficient.
+    """
     owners = [pack.policies.get(rule.policy) for rule in pack.book.rules if predicate.name in atoms(rule.formula)]
     told = [
         " ".join(each.text for each in owner.citations if each.text) or owner.definition for owner in owners if owner

@@ -1,7 +1,7 @@
-"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint, or hashed n-grams.
+"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint, or else hashed n-grams.
 
-Static embeddings are enough for a few words: one vector per token, averaged. Their weights may come with a package
-(extra `embed`), so nothing is downloaded.
+For a few words, static embeddings are enough: one vector per token, averaged. The weights may be included in a package
+(extra `embed`), so that nothing is downloaded.
 """
 
 import importlib
@@ -22,8 +22,8 @@ _KEY = "none"
 
 
 def open_embedder(said: str = "") -> Embedder:
-    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or the address of an
-    endpoint.
+    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or an endpoint's
+    address.
     """
     if said in ("", HASHED):
         return HashedNgrams()
@@ -33,7 +33,7 @@ def open_embedder(said: str = "") -> Embedder:
 
 
 class StaticEmbedder:
-    """Embeds a text as the average of one vector per token, normalised to length 1 (WordLlama, Model2Vec)."""
+    """Embeds a text as the average of one vector per token, normalised to unit length (WordLlama, Model2Vec)."""
 
     def __init__(self, weights: Path, tokenizer: Path) -> None:
         try:
@@ -52,7 +52,7 @@ class StaticEmbedder:
         if len(tables) != 1:
             raise UsageError(f"a static model has one table of vectors; this one has {len(tables)}", place=str(weights))
         self._table = tables[0].astype("float32")
-        # Model2Vec may weight tokens, and let several share a vector.
+        # Model2Vec may weight tokens and may let several tokens share a vector.
         self._shares, self._weighs = tensors.get("mapping"), tensors.get("weights")
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
@@ -101,7 +101,7 @@ class EndpointEmbedder:
 
 
 def _of_wordllama() -> tuple[Path, Path]:
-    """Return the files that come with the package. The package itself is not imported, because it configures
+    """Return the files included in the package. The package itself is not imported because importing it configures
     logging.
     """
     found = importlib.util.find_spec(WORDLLAMA)

@@ -1,6 +1,7 @@
-"""User-defined operations: tools of any MCP server, started as a process or reached by address. Needs the extra `mcp`.
+"""User-defined operations: tools from any MCP server, either started as a process or reached at an address. Needs the
+extra `mcp`.
 
-A tool answers with JSON that has a boolean `value`, which settles a step, or with text for the model.
+A tool answers either with JSON that has a Boolean `value`, which settles a step, or with text for the model.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -28,9 +29,9 @@ class McpOperation:
 
 
 class McpServer:
-    """A server connected from a separate thread, because operations are synchronous.
+    """A server that is connected from a separate thread, because operations are synchronous.
 
-    `where` is a command, as a sequence, or an address. Use it in a `with` statement.
+    `where` is either a command, given as a sequence, or an address. Use the server in a `with` statement.
     """
 
     def __init__(self, where: str | Sequence[str]) -> None:

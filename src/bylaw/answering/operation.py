@@ -1,6 +1,6 @@
-"""The typed operations of a plan (ShieldAgent, 3.3). Each step has a name that later steps use.
+"""The typed operations in a plan (ShieldAgent, 3.3). Each step has a name by which later steps refer to it.
 
-A plan belongs to a rule and not to a conversation. `{argument}` in a plan is replaced with that argument of the call.
+A plan belongs to a rule, not to a conversation. `{argument}` in a plan is replaced by that argument of the call.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,13 +18,13 @@ LONGEST = 400
 
 
 class Search(Struct, frozen=True, tag_field="operation", tag="search"):
-    """Searches the history by words, without a model."""
+    """Searches the history for words, without a model."""
 
     name: str
     words: str
     by: By = "anyone"
     last: int = 0
-    """The number of latest pieces to include, regardless of their content."""
+    """The number of latest pieces to include whatever their content."""
 
 
 class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
@@ -36,9 +36,9 @@ class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
 
 
 class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
-    """Checks whether the results of searches contain something of a kind.
+    """Checks whether the results of searches contain something of the given kind.
 
-    The detector with that name decides. If there is none, a model does.
+    If there is a detector with that name, it decides. If there is none, a model does.
     """
 
     name: str
@@ -47,9 +47,10 @@ class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
 
 
 class Verify(Struct, frozen=True, tag_field="operation", tag="formal_verify"):
-    """A formula over earlier answers, evaluated like the rules themselves.
+    """A formula over earlier answers, evaluated in the same way as rules.
 
-    With temporal operators, it is evaluated over the steps of the history. An answer holds at the steps that it quotes.
+    A formula with temporal operators is evaluated over the steps of the history. An answer holds at the steps that it
+    quotes.
     """
 
     name: str
@@ -61,11 +62,11 @@ class Argument(Struct, frozen=True):
 
     name: str
     value: str
-    """`{history}` and `{call}` are replaced with the complete history and call, as data."""
+    """`{history}` and `{call}` are replaced by the complete history and the complete call, as data."""
 
 
 class Use(Struct, frozen=True, tag_field="operation", tag="use"):
-    """A user-defined operation, such as a tool of an MCP server."""
+    """A user-defined operation, such as a tool from an MCP server."""
 
     name: str
     tool: str
@@ -76,7 +77,7 @@ Step = Search | Check | Detect | Verify | Use
 
 
 class Plan(Struct, frozen=True):
-    """Steps in execution order. The step named after a predicate determines its value."""
+    """Steps in the order of execution. The step named after a predicate determines the predicate's value."""
 
     steps: tuple[Step, ...]
 

@@ -1,8 +1,8 @@
 """Asks a model once what a request allows, using the user's words and the tool catalogue.
 
-No function here raises an error because of a model's answer, or waits longer than `patience`. If part of the answer
-quotes words that the request does not contain, or names an unknown tool, that part allows nothing. If there is no
-answer, the user is asked.
+No function here raises an error because of a model's answer, or waits longer than `patience`. A part of the answer
+allows nothing if it quotes words that the request does not contain or names an unknown tool. If there is no answer, the
+user is asked.
 """
 
 import json
@@ -38,17 +38,18 @@ from bylaw.text.folding import fold
 
 _Made = TypeVar("_Made")
 PATIENCE = 15.0
-"""The maximum number of seconds that a call waits for an answer. The next call can use an answer that comes later."""
+"""The maximum number of seconds that a call waits for an answer. If the answer arrives later, the next call can use it.
+"""
 MOST_ASKED = 64
 """The maximum number of concurrent questions."""
 FAILURES = 3
-"""After this many consecutive failures, a model counts as down."""
+"""The number of consecutive failures after which a model is considered down."""
 PAUSE = 30.0
-"""How many seconds to wait before asking a model that is down again."""
+"""How many seconds to wait before trying a model again after it was down."""
 
 
 class PatientChat:
-    """A chat for many threads. Each waits only for its own question, and no longer than `patience`."""
+    """A chat for many threads. Each thread waits only for its own question, and no longer than `patience`."""
 
     def __init__(self, chat: Chat, patience: float = PATIENCE) -> None:
         self._chat, self._patience = chat, patience
@@ -69,7 +70,7 @@ class PatientChat:
             return f"the model gave no answer within {self._patience:g} seconds"
 
     def _begin(self, asked: Request, made: Callable[[Answer], _Made | None]) -> Future[_Made | str] | str:
-        """Return the pending answer, or why the model is not asked now."""
+        """Return the pending answer, or the reason why the model is not asked now."""
         with self._lock:
             waiting = self._under_way.get(asked.key)
             if waiting is not None:
@@ -80,7 +81,7 @@ class PatientChat:
                 return "too many questions are waiting for the model"
             waiting = self._under_way[asked.key] = Future[_Made | str]()
             self.queries += 1
-        # The program can stop without waiting for a model.
+        # The program can exit without waiting for a model.
         threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
         return waiting
 
@@ -91,7 +92,7 @@ class PatientChat:
             found, why = made(answer), answer.why or "no readable answer"
         except Exception as error:
             found, why = None, str(error) or type(error).__name__
-            # A batch is answered later.
+            # The answer to a batch request comes later.
             is_down = not isinstance(error, Pending)
         if found is None and is_down:
             self._fails()
@@ -110,7 +111,7 @@ class PatientChat:
 
 
 Meaning = Mapping[str, bool]
-"""For each argument, whether the user means this value. Undecided arguments are left out."""
+"""For each argument, whether the user means its value. Undecided arguments are left out."""
 
 
 class SaidOfArgument(Struct, frozen=True):
@@ -127,8 +128,8 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 
 def second_question(doubt: Doubt) -> Request:
-    """Return the question to the model about a call: whether it is what the user means or, if they did not ask for it,
-    whether their request needs it.
+    """Return the question to the model about a call: whether the call is what the user means or, if the user did not
+    ask for it, whether the user's request needs it.
     """
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {
@@ -153,7 +154,7 @@ def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
 
 
 def _shown(doubt: Doubt) -> str:
-    """Return the results, each under its look-up. Even an empty result may be the reason for an answer."""
+    """Return the results, each after its look-up. Even an empty result may be the reason for an answer."""
     return "\n\n".join(
         f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
         for number, each in enumerate(doubt.shown, start=1)
@@ -169,7 +170,7 @@ def _written(value: object) -> str:
 
 
 class SaidSource(Struct, frozen=True):
-    """Where a value comes from, according to a model."""
+    """The source of a value, according to a model."""
 
     tools: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -215,7 +216,7 @@ class Reply(Struct, frozen=True):
 
 SCHEMA = schema_of(Reply)
 MOST = 10_000
-"""The maximum number of answers that a reader keeps. The oldest are dropped first."""
+"""The maximum number of answers that a reader keeps. The oldest answers are dropped first."""
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
@@ -239,9 +240,9 @@ def _closed(schema: object) -> str:
 
 
 class RequestReader:
-    """Reads requests with a model. Each is asked once, and known answers are not requested again.
+    """Reads requests with a model. Each request is asked about once, and known answers are not requested again.
 
-    Several threads may use it. Each waits only for its own question, and no longer than `patience`.
+    Several threads may use it. Each thread waits only for its own question, and no longer than `patience`.
     """
 
     def __init__(
@@ -252,12 +253,14 @@ class RequestReader:
         patience: float = PATIENCE,
         meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
-        """`known` contains earlier answers about requests, and `meanings` those about calls, by question key."""
+        """`known` contains earlier answers about requests, and `meanings` contains earlier answers about calls, both by
+        question key.
+        """
         self._asking = PatientChat(chat, patience) if chat is not None else None
         self.known: dict[str, Allowance] = dict(known or {})
         self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
-        """The latest requests without a usable answer, by question key, with the reason."""
+        """The latest requests without a usable answer, each with the reason, by question key."""
         self.not_looked_at: dict[str, str] = {}
 
     @property
@@ -268,7 +271,7 @@ class RequestReader:
         return _PackReader(self, pack.schema.deeds)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """Return what a request allows. Without an answer, it allows nothing and contains the reason."""
+        """Return what a request allows. If there is no answer, the result allows nothing and gives the reason."""
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
@@ -278,7 +281,7 @@ class RequestReader:
         return Allowance(unread=found) if isinstance(found, str) else found
 
     def look(self, doubt: Doubt) -> Meaning | None:
-        """Return, for each argument, whether the user means it. Return None if the model gives no answer."""
+        """Return, for each argument, whether the user means its value. Return None if the model gives no answer."""
 
         def made(answer: Answer) -> Meaning | None:
             reply = answer.read(SaidOfCall)
@@ -311,7 +314,7 @@ class _PackReader:
 
 
 def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
-    """Keep a value. If there are too many, drop the oldest."""
+    """Keep a value. If there are too many values, drop the oldest one."""
     while len(kept) >= MOST:
         # Another thread may have removed it.
         kept.pop(next(iter(kept), key), None)
@@ -320,7 +323,7 @@ def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
 
 
 def reply_of(answer: Answer) -> Reply | None:
-    """Return a model's answer, or None if it cannot be read."""
+    """Return a model's answer, or None if the answer cannot be read."""
     said = answer.read(dict[str, Any])
     try:
         return msgspec.convert(_with_bounds_as_text(said), Reply, strict=False)
@@ -329,7 +332,7 @@ def reply_of(answer: Answer) -> Reply | None:
 
 
 def _with_bounds_as_text(said: Any) -> Any:
-    """Convert bounds to text, because many models write 140 as a number in an otherwise good answer."""
+    """Convert bounds to text, because many models write 140 as a number in an answer that is otherwise correct."""
     if isinstance(said, list):
         return [_with_bounds_as_text(each) for each in cast("list[Any]", said)]
     if not isinstance(said, dict):
@@ -352,7 +355,9 @@ def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowanc
 
 
 class _Checking:
-    """Checks an answer against the request. Parts that are not based on the request are left out and reported."""
+    """Checks an answer against the request. Parts of the answer that are not based on the request are left out and
+    reported.
+    """
 
     def __init__(self, text: str, tools: Mapping[str, Tool]) -> None:
         self._text, self._tools = text, tools
@@ -404,7 +409,7 @@ class _Checking:
         )
 
     def _sources(self, said: SaidSource) -> tuple[Source, ...]:
-        """Return a source for each tool. If no tool is known, any tool may be the source."""
+        """Return a source for each tool. If no tool is known, the value may come from any tool."""
         known = [tool for tool in said.tools if tool in self._tools]
         self.faults += [f"`{tool[:80]}` is not a tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)

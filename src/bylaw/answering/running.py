@@ -1,4 +1,6 @@
-"""Runs a plan as far as one predicate needs it. A model's answer counts only if the history contains its quotes."""
+"""Runs as much of a plan as one predicate needs. A model's answer counts only if the quotes in it occur in the
+history.
+"""
 
 import itertools
 import re
@@ -30,16 +32,16 @@ class Operation(Protocol):
 
     @property
     def description(self) -> str:
-        """The purpose of the operation and its arguments, for the planner."""
+        """The purpose of the operation, and its arguments, for the planner."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Return JSON with a boolean `value` and optional `quotes` and `because`, or text for the model."""
+        """Return either JSON with a Boolean `value` and optional `quotes` and `because`, or text for the model."""
         ...
 
 
 class Claim(Struct, frozen=True):
-    """The result of a step: a value, or pieces for later steps."""
+    """The result of a step: either a value, or pieces for later steps."""
 
     value: bool | None = None
     quotes: tuple[AnswerQuote, ...] = ()
@@ -117,7 +119,7 @@ class PlanRun:
         return self._checked(value, reply.quotes, reply.because)
 
     def _checked(self, value: bool | None, quotes: tuple[AnswerQuote, ...], because: str) -> Claim:
-        """Return a claim if the history contains its quotes. A positive answer needs a quote."""
+        """Return a claim if the quotes in it occur in the history. A positive answer needs at least one quote."""
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:
             return Claim(because=f"quotes text that is not in step {wrong[0].step}: {wrong[0].text[:80]}")
@@ -151,7 +153,7 @@ class PlanRun:
         return Claim(told.value, (), told.because or f"{step.tool} says so")
 
     def _pieces(self, names: Sequence[str]) -> list[Piece]:
-        """Return the results of the named steps in history order. Answers among them are marked."""
+        """Return the results of the named steps, in history order. Results that are answers are marked."""
         found: dict[tuple[int, str], Piece] = {}
         for name in names:
             claim = self.find(name)
@@ -170,10 +172,10 @@ class PlanRun:
 
 
 def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
-    """Whether a formula holds over claims. None if it depends on an unknown one.
+    """Whether a formula holds over claims. None if that depends on an unknown claim.
 
-    Without temporal operators, it is evaluated once. With them, it is evaluated over the quoted steps in order: a true
-    claim holds at the steps that it quotes, a false one nowhere.
+    Without temporal operators, the formula is evaluated once. With them, it is evaluated over the quoted steps in
+    order: a true claim holds at the steps that it quotes, and a false claim holds nowhere.
     """
     if is_propositional(formula):
         return holds(formula, [{name: claim.value for name, claim in claims.items()}])

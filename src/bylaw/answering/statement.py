@@ -1,4 +1,6 @@
-"""Asks a model what the user stated about facts that only the user knows. A value must quote the user's own words."""
+"""Asks a model what the user stated about facts that only the user knows. For each value, the model must quote the
+user's own words.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +20,7 @@ from bylaw.trace.event import Event
 
 
 class Statement(Struct, frozen=True):
-    """A model's answer about one fact. `value` is a string, or null if the user did not state it."""
+    """A model's answer about one fact. `value` is a string, or null if the user did not state the fact."""
 
     fact: str
     value: str | None
@@ -49,7 +51,9 @@ def statement_request(pack: Pack, facts: Mapping[str, Field], act: Act, events: 
 
 
 def statement_answer(name: str, field: Field, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """Interpret the answer. A value settles nothing if it does not fit the field, or does not quote the user."""
+    """Interpret the answer. A value settles nothing if it is not valid for the field or is not supported by a quote
+    from the user.
+    """
     replies = answer.read(Statements)
     if replies is None:
         return Answered(name, act.step, None, because=answer.why or "the answer could not be read")

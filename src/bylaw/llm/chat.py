@@ -1,4 +1,4 @@
-"""Requests to a language model, and its answers. Callers do not know where an answer comes from."""
+"""Requests to a language model, and the model's answers. Callers do not know where an answer comes from."""
 
 import hashlib
 import re
@@ -15,18 +15,20 @@ from bylaw.errors import BylawError
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
 _FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
-"""Faults, the least severe first."""
+"""Faults, from the least to the most severe."""
 Shape = TypeVar("Shape")
 
 
 class ChatError(BylawError):
-    """A model cannot be reached, or its answer cannot be read."""
+    """Raised if a model cannot be reached or its answer cannot be read."""
 
     code = "BY801"
 
 
 class Pending(ChatError):
-    """Requests were written to a batch folder. Run the same command again when they are answered."""
+    """Raised when requests have been written to a batch folder. Run the same command again when they have been
+    answered.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,7 @@ class Pending(ChatError):
     ) -> None:
         self.count = count
         self.unasked = tuple(unasked)
-        """Answers whose `custom_id` matches no request, each with its location."""
+        """Answers with a `custom_id` that matches no request, each with its location."""
         hint = f"write the answers to a file of their own, `{folder}/*.jsonl`, then run the same command again"
         message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
         if failed:
@@ -53,7 +55,7 @@ class Pending(ChatError):
 
 
 class Unreachable(ChatError):
-    """The endpoint has never answered, so further requests are pointless."""
+    """Raised if the endpoint has never answered, so that further requests are pointless."""
 
 
 class ModelMessage(Struct, frozen=True):
@@ -62,26 +64,26 @@ class ModelMessage(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One question, with everything that the answer depends on."""
+    """One question, including everything that the answer depends on."""
 
     messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
     """The JSON schema of the answer, or None for plain text."""
     name: str = "answer"
-    """A label for people and the endpoint. It is not part of the question."""
+    """A label for people and for the endpoint. It is not part of the question."""
     attempt: int = 1
-    """The attempt number. A new number makes a new question."""
+    """The attempt number. A new number creates a new question."""
     max_tokens: int = 1024
-    """The maximum length of the answer in tokens. It is not part of the question."""
+    """The maximum length of the answer, in tokens. It is not part of the question."""
 
     @property
     def key(self) -> str:
-        """The hash of the question and attempt. Answers are stored under this key."""
+        """The hash of the question and the attempt number. Answers are stored under this key."""
         asked = {"messages": [msgspec.to_builtins(message) for message in self.messages], "schema": self.schema}
         return f"{hashlib.sha256(msgspec.json.encode(asked, order='sorted')).hexdigest()[:32]}-{self.attempt}"
 
     def body(self, model: str) -> dict[str, Any]:
-        """Return the request body for the OpenAI chat completions API."""
+        """Return the request body for OpenAI's chat completions API."""
         asked = msgspec.to_builtins(self.messages)
         body: dict[str, Any] = {"model": model, "messages": asked, "max_tokens": self.max_tokens}
         if self.schema is not None:
@@ -99,7 +101,9 @@ class Usage(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A model's answer. Refused, truncated and malformed answers are also returned, and the caller decides."""
+    """A model's answer. Refused, truncated and malformed answers are also returned, and the caller decides what to do
+    with them.
+    """
 
     text: str
     fault: Fault = ""
@@ -111,7 +115,7 @@ class Answer(Struct, frozen=True):
         return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
 
     def read(self, shape: type[Shape]) -> "Shape | None":
-        """Decode the answer as `shape`. None if it does not fit."""
+        """Decode the answer as `shape`. None if the answer does not match."""
         if self.fault:
             return None
         try:
@@ -124,7 +128,7 @@ class Chat(Protocol):
     """Anything that answers requests."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers in the order of the requests. Raises `Pending` if some are missing."""
+        """Return the answers, in the order of the requests. Raises `Pending` if some answers are missing."""
         ...
 
 
@@ -132,7 +136,7 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def unfenced(text: str) -> str:
-    """Return the text inside the answer's code fence, or the whole answer if it has none."""
+    """Return the text inside the answer's code fence, or the whole answer if it has no code fence."""
     text = text.strip()
     if blocks := _FENCED.findall(text):
         return max(blocks, key=len).strip()
@@ -142,7 +146,7 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """Return the JSON in an answer, without the code fence and the words around it."""
+    """Return the JSON in an answer, without the code fence or the words around it."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
@@ -160,13 +164,13 @@ def checked(answer: Answer, request: Request) -> Answer:
 
 
 def schema_of(shape: type) -> dict[str, Any]:
-    """Return the JSON schema of a type, flat and closed, as strict endpoints require."""
+    """Return the JSON schema of a type. The schema is flat and closed, as strict endpoints require."""
     (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
     return _closed(schema, parts)
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""Schema keys that a model does not need. Rewording them would also change the hash of the question."""
+"""Schema keys that a model does not need. Rewording their values would also change the hash of the question."""
 
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
@@ -179,7 +183,7 @@ def _closed(schema: Any, parts: dict[str, Any]) -> Any:
         return _closed(parts[found["$ref"]], parts)
     kept = {name: _closed(value, parts) for name, value in found.items() if name not in {*_LEFT_OUT, "properties"}}
     if "properties" in found:
-        # A field may be called `description`, so field names are always kept.
+        # A field may be named `description`, so field names are always kept.
         kept["properties"] = {
             name: _closed(value, parts) for name, value in cast("dict[str, Any]", found["properties"]).items()
         }
@@ -198,7 +202,7 @@ def _parts(folder: Path, name: str) -> tuple[str, str]:
 
 
 def _included(folder: Path, text: str) -> str:
-    """Replace each `{{include: name}}` line with the contents of the file."""
+    """Replace each `{{include: name}}` line with the contents of that file."""
     return re.sub(
         r"^\{\{include: (\w+)\}\}$",
         lambda match: (folder / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
@@ -223,7 +227,7 @@ def render(
 
 
 LETTERS_PER_TOKEN = 4
-"""A typical value for English, good enough for an estimate."""
+"""A typical value for English text, good enough for an estimate."""
 ANSWERED_SHARE = 0.5
 """Estimates assume that answers have half the maximum length."""
 
@@ -238,7 +242,7 @@ class Price(Struct, frozen=True):
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
     def text(self, usage: Usage) -> str:
-        """Return the tokens in words, with the cost if a price is set."""
+        """Return the token counts in words, with the cost if a price is set."""
         money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
         return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
 

@@ -1,4 +1,4 @@
-"""Stores answers by content hash, so that an interrupted run can resume and a repeated one costs nothing."""
+"""Stores answers by content hash, so that an interrupted run can be resumed and repeating a run costs nothing."""
 
 import codecs
 import time
@@ -96,7 +96,7 @@ _ONE_ANSWER = "remove the line with the answer that should not count"
 
 
 class Recordings:
-    """The answers in a folder's `*.jsonl` files. New answers go to a separate file."""
+    """The answers in the `*.jsonl` files of a folder. New answers go to a separate file."""
 
     def __init__(self, folder: Path, *, file: str = "answers.jsonl") -> None:
         self.folder = folder
@@ -104,7 +104,7 @@ class Recordings:
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
         self.failed: dict[str, str] = {}
-        """Requests that failed in transit, each with the reason. They are sent again."""
+        """Requests that failed in transit, each with the reason. They will be sent again."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -137,8 +137,8 @@ class Recordings:
 
 
 def _require_one(key: str, one: tuple[Answer, Path], other: tuple[Answer, Path]) -> None:
-    """Raise an error if two files answer a question differently. A faulty answer does not count if there is a complete
-    one.
+    """Raise an error if two files contain different answers to a question. A faulty answer is ignored if there is a
+    complete one.
     """
     (first, place), (second, also) = one, other
     if first.text != second.text and not first.is_worse(second) and not second.is_worse(first):
@@ -155,13 +155,15 @@ class Finder(Protocol):
 
 
 class Recorded:
-    """Answers from recordings. Missing questions go to `chat`. If there is no chat, a missing answer is an error."""
+    """Answers from recordings. Questions without a recorded answer go to `chat`. If there is no chat, a missing answer
+    is an error.
+    """
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
         self.behind = chat
         self._keeps = keeps
-        """Whether to store answers from a batch folder too. An endpoint's answers are always stored."""
+        """Whether to store answers from a batch folder as well. An endpoint's answers are always stored."""
 
     def find(self, request: Request) -> Answer | None:
         """Return the answer from the recordings or a batch folder, or None."""
@@ -196,7 +198,7 @@ class Recorded:
 
 REQUESTS = "requests"
 _SHOWN = 3
-"""The maximum number of remarks of one kind to show. The others are counted."""
+"""The maximum number of remarks of one kind to show. Any others are only counted."""
 
 
 class Batch:
@@ -209,14 +211,14 @@ class Batch:
         self._answers: Recordings | None = None
 
     def find(self, request: Request) -> Answer | None:
-        """Return the folder's answer to a request unless it failed."""
+        """Return the folder's answer to a request, unless the request failed."""
         found = self._known().find(request)
         if found is not None:
             self._used.add(request.key)
         return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers. Raises `Pending` after writing unanswered requests to a file."""
+        """Return the answers. If there are unanswered requests, writes them to a file and raises `Pending`."""
         answers = self._answers = Recordings(self._folder)
         self._used |= {request.key for request in requests}
         found = {request.key: answers.find(request) for request in requests}
@@ -233,7 +235,7 @@ class Batch:
 
     @property
     def unasked(self) -> list[str]:
-        """Answers without a matching request, each with its file."""
+        """Answers that match no request, each with its file."""
         known = set(self._used)
         for file in (self._folder / REQUESTS).glob("*.jsonl"):
             known |= requested_keys(file)

@@ -21,9 +21,9 @@ def open_chat(
 ) -> Chat:
     """Return the chat that `said` names.
 
-    `batch:DIR` writes requests to DIR and reads answers from there. `recorded` uses only the answers in `kept`. Any
-    other text names a model at OPENAI_BASE_URL; an empty string means OPENAI_MODEL. Stored answers are never requested
-    again. Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
+    `batch:DIR` writes requests to DIR and reads answers from DIR. `recorded` uses only the answers in `kept`. Any other
+    text names a model at OPENAI_BASE_URL; an empty string means OPENAI_MODEL. Stored answers are never requested again.
+    Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
     """
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":

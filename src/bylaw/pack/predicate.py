@@ -111,15 +111,15 @@ class Witness(Protocol):
     """Determines a predicate's value from the events of a conversation."""
 
     def observe(self, step: int, event: Event) -> None:
-        """Receive the next event, after the rules have asked about it."""
+        """Receive the next event, after the rules have asked about that event."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Return the value at the act that comes next, or None if unknown. Must not change the witness."""
+        """Return the value at the next act, or None if unknown. Must not change the witness."""
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Return why the predicate has this value, as data for `engine.wording`, or None."""
+        """Return why the predicate has this value, as data for `engine.wording`. None if there is no reason to give."""
         ...
 
 
@@ -155,15 +155,17 @@ class Predicate(Struct, frozen=True):
     terms: Terms = Terms()
     """For `consented`: the arguments that must be shown."""
     words: CardWords = CardWords()
-    """For `consented`: the words of cards and questions."""
+    """For `consented`: the wording of cards and questions."""
     model_settles: bool = False
-    """Whether a model's answer counts as the user's consent, even in a live session."""
+    """Whether a model's answer is accepted as the user's consent, even in a live session."""
     says_of_model: bool = False
     """Whether the pack sets `model_settles` explicitly. Packs before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether the predicate names an action. `FOR EACH` then applies only to bindings that the call names."""
+        """Whether the predicate names an action. If it does, `FOR EACH` applies only to bindings that the call
+        names.
+        """
         return self.way in ("tool", "effect")
 
     @property
@@ -175,12 +177,12 @@ class Predicate(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The predicate in words, for embeddings."""
+        """The predicate described in words, for embeddings."""
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether the predicate applies to calls of a tool, because of its name, because of its effect, or because it
-        applies to any call.
+        """Whether the predicate applies to calls to a tool, because of the tool's name or effect or because it applies
+        to any call.
         """
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
@@ -189,9 +191,9 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(act_of(tool, effect)))
 
     def fixed(self, act: Act, guarded: Collection[str] = ()) -> bool | None:
-        """Return the value of the predicate if the tool and its effect determine it, otherwise None.
+        """Return the predicate's value if the tool and its effect determine it, otherwise None.
 
-        `guarded` contains the tools of the predicate's guard.
+        `guarded` contains the tools that the predicate's guard checks.
         """
         is_call = act.tool is not None
         match self.way:
@@ -219,12 +221,12 @@ class Predicate(Struct, frozen=True):
 
 
 def act_of(tool: str | None, effect: str = "") -> Act:
-    """Return an act without text and arguments: a call of a tool or, if `tool` is None, a message."""
+    """Return an act without text or arguments: a call to a tool or, if `tool` is None, a message."""
     return Act(0, tool, {}, "", (), (), 1, 1, False, effect)
 
 
 class PredicateReader:
-    """Compiles the predicates of `rules.yaml` and adds every error to `faults`."""
+    """Compiles the predicates in `rules.yaml` and adds every error to `faults`."""
 
     def __init__(
         self,
@@ -236,12 +238,12 @@ class PredicateReader:
     ) -> None:
         self._source = source
         self._given = given
-        """The predicates as written, even if faulty."""
+        """The predicates as written, including faulty ones."""
         self._schema = schema
         self._policies = policies
         self.faults = faults
         self._spared: dict[frozenset[str], str] = {}
-        """The arguments under `need_not_be_told`, and the predicate that names them."""
+        """The arguments under `need_not_be_told`, and the predicate that lists them."""
 
     def read(self, name: str, body: WrittenPredicate) -> Predicate:
         """Compile a predicate. Check `faults` before using the result."""
@@ -270,7 +272,7 @@ class PredicateReader:
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # `FOR EACH` must know that the predicate is about the call's own binding.
+                    # `FOR EACH` must know that the predicate is about the binding of the call itself.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":
@@ -350,7 +352,7 @@ class PredicateReader:
         return replace(found, model_settles=settles, says_of_model=says)
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
-        """Yield write tools that have the same title and arguments as another tool."""
+        """Yield write tools that have the same title and the same arguments as another tool."""
         seen: dict[tuple[str, frozenset[str]], str] = {}
         for name, tool in self._schema.tools.items():
             if tool.effect == "write":
@@ -392,7 +394,7 @@ class PredicateReader:
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
     ) -> Find | None:
-        """Return a function that searches texts for the patterns and ignores matches of `but_not`."""
+        """Return a function that searches texts for the patterns and ignores a match if `but_not` matches."""
         entries = value if isinstance(value, list) else [value]
         records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
         if not all(each.pattern for each in records):

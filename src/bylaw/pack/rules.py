@@ -1,4 +1,4 @@
-"""Compiles a pack's `rules.yaml`: limits, and rules over predicates."""
+"""Compiles a pack's `rules.yaml`, which contains limits and rules over predicates."""
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
@@ -39,7 +39,7 @@ class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
 def read_limits(
     written: list[WrittenLimit], schema: Schema, policies: Mapping[str, Policy], fault: TellFault
 ) -> tuple[Limit, ...]:
-    """Return the limits. `fault` is called with each error and its location."""
+    """Return the limits. Calls `fault` with each error and its location."""
     found: dict[str, Limit] = {}
     for index, body in enumerate(written):
         limit = _read(body, index, schema, policies, fault)
@@ -91,13 +91,13 @@ def _check_per(
 
 
 HEAVIEST = 1_000_000
-"""The maximum weight of a rule, so that sums of weights stay finite."""
+"""The maximum weight of a rule. It keeps sums of weights finite."""
 MOST_KNOWN = 12
-"""The maximum number of predicates in a physical rule. Otherwise its table would be too large."""
+"""The maximum number of predicates in a physical rule. With more, the rule's table would be too large."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
 """Sources of predicates that depend only on the called tool and the turn so far."""
 THE_CALL = "the call"
-"""The name of the judged call in a circuit of all rules."""
+"""The name that the judged call has in a circuit of all rules."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -119,12 +119,12 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of weights.yaml: learned weights that replace those in rules.yaml."""
+    """The contents of weights.yaml: learned weights, which replace the weights in rules.yaml."""
 
     weights: dict[str, int | float] = {}
     eps: int | float | None = None
     learned: dict[str, Any] = {}
-    """Where the weights were learned."""
+    """The source from which the weights were learned."""
 
 
 class Rules(Struct, frozen=True):
@@ -133,9 +133,9 @@ class Rules(Struct, frozen=True):
     knowledge: tuple[Rule, ...] = ()
     """Physical rules: knowledge about predicates. They cannot be broken."""
     eps: float = 0.0
-    """The margin that a call must reach if soft rules are weighed."""
+    """The margin that a call must reach when soft rules are weighed."""
     limits: tuple[Limit, ...] = ()
-    """Limits on the number of calls within a period, across all conversations."""
+    """Limits on the number of calls within a period, counted across all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
@@ -174,40 +174,42 @@ class ReadyRules:
         self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
         rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
         self.asked = sorted(rest, key=lambda each: each[1].price)
-        """Predicates that are evaluated on demand, cheapest first."""
+        """Predicates that are evaluated on demand, the cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether a rule depends on a turn having no call, which is known only at the end of the turn."""
+        """Whether a rule depends on whether a turn has no calls, which is known only at the end of the turn."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
         """Rules that depend on the number of calls in a turn."""
         self.bits: dict[tuple[Any, ...], int] = {}
-        """Cached results of `told`, by kind of call or message."""
+        """Cached results of `told`, by the kind of call or message."""
         self.weighings: dict[Hashable, Assessment] = {}
-        """Cached assessments of a call, by rule states and predicate values."""
+        """Cached assessments of a call, by the states of rules and the values of predicates."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
     def circuit(self) -> Inference:
-        """A circuit of all rules. Its action is the call itself."""
+        """A circuit of all rules, in which the action is the call itself."""
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
 
 class Breaks(Struct, frozen=True):
     tools: frozenset[str]
-    """The tools whose calls can break the rule for good."""
+    """The tools whose calls can permanently violate the rule."""
     is_breakable: bool
-    """Whether anything can break the rule: a call, a message or the end of the conversation."""
+    """Whether anything (a call, a message or the end of the conversation) can break the rule."""
 
 
 def where_broken(
     rule: Rule, predicates: Mapping[str, Predicate], schema: Schema, policies: Mapping[str, Policy]
 ) -> Breaks:
-    """Search a rule's automaton over the acts that the pack's tools make possible: a message, or a call of one tool."""
+    """Search a rule's automaton over the acts that are possible with the pack's tools: a message, or a call to one
+    tool.
+    """
     acts = [act_of(None), act_of("", "unknown"), *(act_of(name, tool.effect) for name, tool in schema.tools.items())]
     if schema.actions is not None:
-        # A generic call counts as a look-up next to its actions.
+        # A generic call is treated as a look-up alongside its actions.
         acts += [act_of(name, "read") for name in schema.actions.by_tool]
     used = {name: predicates[name] for name in atoms(rule.formula)}
     own = {name: frozenset(policies[each.guard].tools) for name, each in used.items() if each.guard in policies}
@@ -271,13 +273,13 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # `eps` is lower because of labels for other rules. This says nothing about this rule.
+                # `eps` was lowered by labels for other rules. This says nothing about this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
-        """Read a rule. A rule about consent is hard, so that no weight replaces the user's consent."""
+        """Read a rule. A rule about consent is always hard, so that no weight can replace the user's consent."""
         name = str(body.id)
         policy = name if body.policy is None else str(body.policy)
         if not name or not body.formula:
@@ -311,7 +313,7 @@ class RulesReader:
         return replace(rule, hard=True) if is_consent and not physical else rule
 
     def _check_breakable(self, rule: Rule, index: int, predicates: Mapping[str, Predicate]) -> None:
-        """Report a rule that no conversation can break. It would protect nothing."""
+        """Report a rule that no conversation can break, because it would protect nothing."""
         is_read = all(atom in predicates and predicates[atom].way for atom in atoms(rule.formula))
         if rule.physical or not is_read:
             return

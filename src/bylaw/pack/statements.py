@@ -1,4 +1,4 @@
-"""Reads a pack's tools and policies, and finds each policy's sentences in the document."""
+"""Reads a pack's tools and policies, and finds the sentences of each policy in the document."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,30 +33,30 @@ from bylaw.policy.yaml import Located, Scalar, read_record
 
 _CODE = "use a three-letter code, such as EUR"
 _SHOWN = 4
-"""The maximum number of places in a message."""
+"""The maximum number of places to list in a message."""
 _LONGEST = 200
-"""The maximum length of a quote in a message."""
+"""The maximum length of a quote in a message, in characters."""
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that matches several sentences. All of them count as cited."""
+    """A quote that matches several sentences. All the matching sentences count as cited."""
 
     policy: str
     quote: str
     lines: tuple[int, ...]
     documents: tuple[str, ...]
-    """The file of each line."""
+    """The file that each line is in."""
 
     @property
     def places(self) -> str:
-        """As many places as fit on one line."""
+        """As many places as fit on a line."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more
 
     @property
     def example(self) -> str:
-        """The quote with a location, so that it refers only to the first place."""
+        """The quote with a location added, so that it refers only to the first place."""
         return f"[{self.documents[0]}:{self.lines[0]}] {self.quote}"
 
 
@@ -68,14 +68,14 @@ class Cited(Struct, frozen=True):
 
 
 class Citing:
-    """Finds the sentences that policies cite in a document. The document may be unavailable."""
+    """Finds the sentences that policies cite from a document. The document may be unavailable."""
 
     def __init__(self, document: Document | None, title: str) -> None:
         self._document = document
         self._title = title
 
     def cite(self, span: WrittenSpan, policy: str, place: str) -> Cited:
-        """Return the sentences of a span with a quote or digest. `place` is the span's location in the pack."""
+        """Return the sentences of a span that has a quote or a digest. `place` is the span's location in the pack."""
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
@@ -86,7 +86,7 @@ class Citing:
         quote = _quote(span, document)
         found = quote.places(document)
         if not found and not span.document and str(span.quote) == quote.words:
-            # A heading or line next to a quote may be outdated. It matters only if the words occur twice.
+            # A heading or line given with a quote may be outdated. It matters only if the quoted words occur twice.
             found = every if len(every := document.places(quote.words)) == 1 else ()
         if not found:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
@@ -104,8 +104,8 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Return the sentence with a digest. If several have it, prefer the one on the span's line, then the closest
-        under its heading.
+        """Return the sentence with a given digest. If several sentences have it, prefer the one on the span's line,
+        then the closest one under the span's heading.
         """
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
@@ -127,7 +127,7 @@ class Citing:
 
 
 def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
-    """Yield whole sentences with their places. Repeated sentences are cited once."""
+    """Yield whole sentences with their places. A repeated sentence is cited once."""
     stands: dict[str, list[Stand]] = {}
     wholes: dict[str, str] = {}
     told: set[tuple[int, ...]] = set()
@@ -139,7 +139,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
         told.add(sentences)
         text = whole = document.whole(start, end)
         if held and start >= held[0].start + number_of(document.text, held[0].start):
-            # Keep a clause number only if the quote contains it.
+            # Keep a clause number only if the quote contains one.
             text = text[number_of(text) :]
         where = (document.file_at(start).name, document.heading_at(start), document.line_of(start))
         wholes.setdefault(text, whole)
@@ -173,7 +173,7 @@ def _quote(span: WrittenSpan, document: Document) -> Quote:
 
 
 def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> StatementError:
-    """Return the error for a quote that is missing from the document, or from its stated place."""
+    """Return the error for a quote that does not occur in the document, or not in its stated place."""
     words = quote.words if len(quote.words) <= _LONGEST else f"{quote.words[:_LONGEST]}..."
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
@@ -203,7 +203,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Yield each cited sentence with the index of its entry. A string is a quote; `at` names several sentences by
+    """Yield each cited sentence with the index of its entry. A string is a quote; `at` identifies several sentences by
     `line:sentence`.
     """
     for index, span in enumerate(given):
@@ -220,7 +220,7 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """Return a sentence of an unavailable document, with the place and words that the pack states."""
+    """Return a sentence from an unavailable document, with the place and the words that the pack states."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     words = quote.words if quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
@@ -228,11 +228,13 @@ def _outside(span: WrittenSpan, title: str) -> Citation:
 
 _GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")
 _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
-"""Matches characters that would merge with a value, as in "{amount}.50". Scripts without spaces are exempt."""
+"""Matches characters that would merge with a value, as in "{amount}.50". Scripts that are written without spaces are
+exempt.
+"""
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
-    """Return the tools of `tools.yaml` and the errors found."""
+    """Return the tools in `tools.yaml` and the errors found."""
     file, source, faults = read_record(source, ToolsFile)
     _check_patterns(source, file, faults)
     tools: dict[str, Tool] = {}
@@ -256,7 +258,9 @@ def _read_tool(
     said_by: dict[str, str],
     section: str,
 ) -> Tool:
-    """Return a tool, or an action in the form of a tool. `said_by` contains the sentences of other tools."""
+    """Return a tool, or an action in the form of a tool. `said_by` contains the sentences that belong to other
+    tools.
+    """
     effect: Any = record.effect
     if effect not in get_args(Effect):
         place = source.place(section, name, "effect")
@@ -341,7 +345,7 @@ def faults_of_sentence(
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` and `{other}` have the same words in `put_as`, so a yes would be ambiguous"
-    # A tool that declares no parameters accepts any.
+    # A tool that declares no parameters accepts any arguments.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
@@ -356,7 +360,7 @@ def faults_of_sentence(
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return parameter schemas by name, and the required names."""
+    """Return parameter schemas by name, and the names of the required parameters."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -376,14 +380,14 @@ def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 class PolicyReader:
-    """Reads `policies.yaml` and collects every error."""
+    """Reads `policies.yaml` and collects every error in it."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
         self._citing = Citing(document, title)
         self.lost: list[BylawError] = []
-        """Cited sentences that are missing from the document."""
+        """Cited sentences that do not occur in the document."""
         self.ambiguous: list[Ambiguous] = []
         self.digests: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, str] = {}
@@ -418,7 +422,7 @@ class PolicyReader:
                 "state its tools and its sentence in its guard, or here under `tools` and `spans`, or remove the policy"
             )
             self._fault(f"policy `{name}` has neither tools nor sentences", index, hint=hint, lacks=f"guard {name}")
-            # This kind avoids a second error for the missing check.
+            # This kind prevents a second error about the missing check.
             return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
@@ -506,11 +510,12 @@ _SIMPLE = {"string", "integer", "number", "boolean"}
 
 
 def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
-    """Return `put_as` for a write: a sentence with every required argument, and one that also has the optional ones.
+    """Return `put_as` for a write: one sentence with every required argument, and one that also has the optional
+    arguments.
 
     `given` contains the tool's parameters in tools.yaml. The result is empty if a required argument, such as an object,
-    does not fit in a sentence. The user then gets a card. Sentences in `taken` are left out, and new ones are added to
-    it.
+    does not fit in a sentence. The user is then shown a card. Sentences in `taken` are left out, and new sentences are
+    added to it.
     """
     parameters, required = read_parameters(given)
     matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]
@@ -518,7 +523,7 @@ def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> lis
     if any(name in required and name not in simple for name in matters):
         return []
     needed = [name for name in simple if name in required]
-    # A sentence without arguments says too little.
+    # A sentence without arguments would say too little.
     drafts = [_sentence(tool, names) for names in (needed, simple) if names or not simple]
     found = [each for each in dict.fromkeys(drafts) if not any(faults_of_sentence(each, parameters, {}, tool, tool))]
     words = {SLOT.sub("{}", each) for each in found}
@@ -540,7 +545,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def _is_simple(schema: Any) -> bool:
-    """Whether a sentence can contain the values: text, numbers, booleans, and lists of these."""
+    """Whether a sentence can contain such values: text, numbers, Booleans, and lists of these."""
     declared = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if declared.get("type") == "array":
         return _is_simple(declared.get("items"))

@@ -1,1 +1,3 @@
-"""Checks that a policy's owner runs before signing: a pack's cases, and what they do not cover. Start at `check`."""
+"""Checks that a policy's owner runs before signing: the cases in a pack, and what the cases do not cover. Start at
+`check`.
+"""

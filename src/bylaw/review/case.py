@@ -1,4 +1,4 @@
-"""Runs cases: small situations with the outcome that each policy should give.
+"""Runs cases: small situations with the outcome that each policy should produce.
 
 A case may leave out keys. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one that the
 call's `order_id` names, and the customer is that order's customer, unless the case says otherwise.
@@ -31,7 +31,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities that a case declares without a key, and the call's arguments completed with their keys."""
+    """The entities that a case declares without a key, and the call's arguments with those entities' keys filled in."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Subjects:
         return key_of([self._keys[part] for part in entity.key])
 
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
-        """Return an entity's fields that refer to other entities of the case, except for those that the case sets."""
+        """Return the fields of an entity that refer to other entities in the case, except those that the case sets."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
 def _told_of(body: WrittenCase) -> dict[str, Any]:
-    """Return values that may be keys: `Caller: {customer_id: C1}` refers to customer C1. Conflicting values are
-    ignored.
+    """Return values that may be keys: for example, `Caller: {customer_id: C1}` refers to customer C1. Conflicting
+    values are ignored.
     """
     found: dict[str, set[Any]] = {}
     for things in (body.facts, body.world or {}):
@@ -69,8 +69,8 @@ def _told_of(body: WrittenCase) -> dict[str, Any]:
 
 
 def _key_for(schema: Any, name: str) -> str | int:
-    """Return a key that cannot be mistaken for a real value: the entity's name, or a number if the tool takes
-    numbers.
+    """Return a key that cannot be mistaken for a real value: the entity's name or, if the tool takes numbers, a
+    number.
     """
     kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
     return 1 if kind in ("integer", "number") else name
@@ -80,14 +80,14 @@ _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "kept or broken: code cannot decide from the words"
-"""The outcome for a rule that should be broken if its predicates are partly unknown."""
+"""The outcome for a rule that should be broken, if some of its predicates are unknown."""
 
 GivenThing = tuple[str, Key]
 GivenThings = Mapping[GivenThing, WorldRecord | None]
 
 
 class CaseError(BylawError):
-    """A case cannot be run as written."""
+    """Raised if a case cannot be run as written."""
 
     code = "BY407"
 
@@ -101,13 +101,13 @@ class CaseResult(Struct, frozen=True):
     passed: bool
     wanted: str = ""
     is_undecided: bool = False
-    """For a rule that should be kept: whether it has not been broken but code cannot confirm that."""
+    """For a rule that should be kept: whether it has not been broken but code cannot confirm that it is kept."""
 
 
 def run_cases(
     pack: Pack, coverage: dict[str, set[int]] | None = None, *, of: Container[str] | None = None
 ) -> Iterator[CaseResult | BylawError]:
-    """Run every case of the pack, or only those `of` certain policies and rules.
+    """Run every case in the pack, or only the cases `of` certain policies and rules.
 
     If `coverage` is given, it collects the branches that each guard takes.
     """
@@ -124,7 +124,7 @@ def run_cases(
 def run_case(
     pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
-    """Run one case. Return or raise CaseError if it cannot be run as written."""
+    """Run one case. If it cannot be run as written, return or raise `CaseError`."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)
@@ -311,7 +311,7 @@ class _Case:
 
 
 class _Told:
-    """The facts that a case declares as seen or true."""
+    """The facts that a case declares, either as seen or as true."""
 
     def __init__(
         self,
@@ -351,7 +351,7 @@ class _Told:
         return ()
 
     def objections(self) -> Sequence[str]:
-        """A case has no request that its call could exceed."""
+        """A case has no request whose bounds its call could exceed."""
         return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -362,7 +362,7 @@ class _Told:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Return how many earlier calls of the case match, compared like calls in the ledger."""
+        """Return how many earlier calls in the case match. Calls are compared in the same way as in the ledger."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         sure = found.count(True)
         return Between(sure, sure + found.count(None)) if None in found else sure
@@ -382,7 +382,7 @@ def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list
 
 
 def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
-    """Yield the events of a case. All calls of a turn come before their results."""
+    """Yield the events in a case. All calls in a turn come before their results."""
     step = 0
     waiting: list[Result] = []
     bodies = [(number if body.turn is None else body.turn, body) for number, body in enumerate(listed, 1)]
@@ -418,7 +418,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Return guards that have no case that permits, or no case that denies."""
+    """Return guards that lack a case that permits, or lack a case that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

@@ -1,7 +1,8 @@
-"""Checks a pack: its cases with the branches they take, conflicts between rules, and the sentences it covers.
+"""Checks a pack: its cases and the branches that they take, conflicts between rules, and the sentences that the pack
+covers.
 
-The module also loads a pack for review although its policies are not accepted yet, and shows each check as it was
-written.
+The module also loads a pack for review even though its policies have not been accepted yet, and shows each check as it
+was written.
 """
 
 import json
@@ -44,7 +45,7 @@ class NotedCall(Struct, frozen=True):
 
 
 class NotedCalls(Struct, frozen=True):
-    """The number of recorded calls with one verdict, and the first few of them."""
+    """The number of recorded calls that got one verdict, and the first few of those calls."""
 
     calls: int = 0
     first: list[NotedCall] = []
@@ -79,8 +80,8 @@ def noted_of(root: Path) -> dict[str, Noted]:
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Return policies in review order: first those that flag most logged calls, then those that have questions, have
-    high severity, or flag at least one logged call.
+    """Return policies in the order of review: first those that flag most of the logged calls, then those that have
+    questions, have high severity, or flag at least one logged call.
     """
 
     def urgency(name: str) -> tuple[bool, int]:
@@ -92,13 +93,13 @@ def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, No
 
 
 def why_unenforced(root: Path, name: str) -> str:
-    """Return why the compiler left a policy without a check."""
+    """Return the compiler's reason for leaving a policy without a check."""
     return str(noted_of(root).get(name, Noted()).failed or "no check enforces it")
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Return, for each sentence from which the compiler made no policy, the reason. The keys are the sentences'
-    texts.
+    """Return the sentences from which the compiler made no policy, each with the reason. The keys are the texts of the
+    sentences.
     """
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
@@ -118,7 +119,7 @@ WEIGHTS = "weights.yaml"
 
 
 def loaded(folder: PackFolder) -> Pack:
-    """Return the pack, even if unenforced policies have not been accepted yet."""
+    """Return the pack, even if policies that are not enforced have not been accepted yet."""
     try:
         return build_pack(folder)
     except PackError as error:
@@ -132,7 +133,7 @@ def loaded(folder: PackFolder) -> Pack:
 
 
 def check_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Return a guard's source, a rule's formula, or a limit in words."""
+    """Return the source of a guard, the formula of a rule, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
         return function_lines(pack, guard.file, guard.line)
@@ -168,13 +169,13 @@ def _action_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def shown_lines(pack: Pack, tool: str) -> list[str]:
-    """Return the sentences that ask for consent to a tool's call, and the facts on its cards."""
+    """Return the sentences that ask for consent to a call to the tool, and the facts on the tool's cards."""
     sentences = [f'"{phrase}"' for phrase in pack.schema.tools[tool].put_as]
     return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
 
 def function_lines(pack: Pack, file: str, line: int) -> list[str]:
-    """Return the source of the function at a line of a pack's file."""
+    """Return the source of the function at a given line in a file of the pack."""
     lines = own_text(pack.root, file).split("\n")[line - 1 :]
     end = next((number for number, each in enumerate(lines[1:], 1) if each and not each[0].isspace()), len(lines))
     return "\n".join(lines[:end]).rstrip().split("\n")
@@ -186,12 +187,12 @@ def _learned(pack: Pack) -> Mapping[str, Any]:
 
 
 class Covered(Struct, frozen=True):
-    """A sentence of the document, with the policies that cite it."""
+    """A sentence from the document, with the policies that cite it."""
 
     sentence: Sentence
     policies: tuple[Policy, ...]
     checked: tuple[str, ...]
-    """The citing policies that a guard or rule enforces."""
+    """Those of the citing policies that a guard or rule enforces."""
     document: str = ""
 
     @property
@@ -207,7 +208,7 @@ class Covered(Struct, frozen=True):
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Return every sentence of the document in order. Empty if the document is not available."""
+    """Return every sentence of the document, in order. Empty if the document is not available."""
     document = pack.document
     if document is None:
         return []
@@ -242,37 +243,37 @@ class CheckReport(Struct, frozen=True):
     faults: tuple[BylawError, ...]
     """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards that have no case that permits, or no case that denies."""
+    """Guards that lack a case that permits, or lack a case that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int
     conflicts: tuple[LintFinding, ...]
-    """Rules that contradict, repeat or block one another."""
+    """Rules that contradict, duplicate or block one another."""
     sentences: tuple[Covered, ...]
     """Every sentence of the document. Empty if the document is not available."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies without a check: their id, the reason, and who accepted it."""
+    """Policies without a check, each with its id, the reason, and the person who accepted this."""
     stale: tuple[str, ...]
-    """Policies whose sentence is missing from the document."""
+    """Policies that cite a sentence missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several sentences. All of them count as cited. This is not an error."""
+    """Quotes that match several sentences. All the matching sentences count as cited, and this is not an error."""
     lost: tuple[BylawError, ...] = ()
     """Quotes that the given document does not contain, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, with the entities that they are assumed to change in addition to those in their
-    arguments.
+    """Writes without declared changes, each with the entities that it is assumed to change in addition to those named
+    in its arguments.
     """
     unread: tuple[str, ...] = ()
-    """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""
+    """Consent predicates that no answer in words can satisfy, because no tool has `put_as` and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
-    """`put_as` sentences that can never match, as tool, sentence and reason."""
+    """`put_as` sentences that can never match, each with its tool and the reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes whose cards and sentences show additional facts, with the sentences and facts."""
+    """Writes with cards and sentences that show additional facts, each with those sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
     """Rules whose weight is too low to deny a call by itself, each with its weight."""
     preparing: tuple[str, ...] = ()
-    """Writes that a model may allow although the user did not ask for them (`prepares`)."""
+    """Writes that a model may allow even though the user did not ask for them (`prepares`)."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -280,7 +281,7 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def undecided(self) -> tuple[CaseResult, ...]:
-        """Cases of rules that are kept only because code cannot tell whether the user agreed."""
+        """Cases for rules that pass as kept only because code cannot tell whether the user agreed."""
         return tuple(case for case in self.cases if case.is_undecided)
 
     @property
@@ -349,9 +350,9 @@ def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, s
 
 
 def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Untaken, ...]]:
-    """Return the number of branches, and those that no case takes.
+    """Return the number of branches, and the branches that no case takes.
 
-    A branch of a shared function counts once. A case of any guard that calls the function may take it.
+    A branch in a shared function counts once. It may be taken by a case for any guard that calls the function.
     """
     covered: dict[Untaken, bool] = {}
     names: dict[tuple[object, ...], Untaken] = {}
@@ -364,7 +365,7 @@ def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Unt
 
 
 def check(pack: Pack) -> CheckReport:
-    """Run every case of a pack and find what is untested, uncovered or unsatisfiable."""
+    """Run every case in a pack, and find what is untested, uncovered or unsatisfiable."""
     taken: dict[str, set[int]] = {}
     results = list(run_cases(pack, taken))
     cases = tuple(result for result in results if isinstance(result, CaseResult))

@@ -1,6 +1,6 @@
 """Finds what a message plainly states: "it is broken", but not "it is not", "broken?" or "[ ] broken".
 
-A sentence counts only if its form makes the meaning certain.
+A sentence counts only if its form leaves no doubt about the meaning.
 """
 
 import re
@@ -12,13 +12,13 @@ from bylaw.text.spelling import spell
 
 LONGEST = 1_000
 _SENTENCES = 400
-"""The maximum number of sentences to read. It limits the cost."""
+"""The maximum number of sentences to read, to limit the cost."""
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
 _LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
-"""Matches words whose full stop does not end a sentence."""
+"""Matches words after which a full stop does not end a sentence."""
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
     | dict.fromkeys("\u201c\u201d", '"')
@@ -34,7 +34,7 @@ _COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
 )
-"""Matches polite uses of "if" that state no condition."""
+"""Matches polite uses of "if", which state no condition."""
 _CONDITION = re.compile(
     r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
     r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
@@ -55,7 +55,7 @@ _ASKED = re.compile(
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
 _BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
-"""Matches a clause without its own subject. A denial in it can only deny the text before it."""
+"""Matches a clause without a subject of its own. A denial in such a clause can only deny the text before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
 _EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
@@ -64,11 +64,11 @@ _MARK = re.compile(r"[\[({<]\s*\S?\s*[\])}>]|[\"\t|=<>~^]|[^\w\s!-/:-@\[-`{-~\u2
 """Matches form fields, check boxes, quotations and other text that is not a sentence."""
 _CLAUSE = re.compile(r"[,;:()\[\]{}]|\s-+\s|\b(?:but|and|so|because|since|as)\b")
 _TAG = 2
-"""The maximum number of words in "isn't it?", "right?" and similar endings that make a statement a question."""
+"""The maximum number of words in "isn't it?", "right?" and similar endings that turn a statement into a question."""
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
-    """Whether a message states a phrase, and no other part of the message could reverse its meaning."""
+    """Whether a message states a phrase and contains nothing that could reverse the phrase's meaning."""
     plain = _lowered(text)
     begin = max((match.end() for match in _END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
@@ -81,7 +81,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
         return False
     if plain[start - 1 : start].isalnum() or _UNSURE.search(plain[begin:start]) or _OVER.search(plain, end):
-        # The phrase is part of a longer word ("unbroken"), uncertain, a joke, or no longer true.
+        # The phrase is part of a longer word ("unbroken"), is uncertain, is a joke, or is no longer true.
         return False
     if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
         return False
@@ -93,7 +93,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
 def takes_back(text: str) -> bool:
     """Whether a later message may deny an earlier statement without repeating it, as in "No, it is not."
 
-    A bare "no" answers the agent and does not deny the user's own statement.
+    A bare "no" is an answer to the agent and does not deny the user's own statement.
     """
     return _takes_back(text) if len(text) <= LONGEST else _takes_back.__wrapped__(text)
 
@@ -114,16 +114,16 @@ def _is_bare_denial(clause: str) -> bool:
 
 
 def _lowered(text: str) -> str:
-    """Return the text in lower case, with plain quotes and dashes. Every character keeps its position."""
+    """Return the text in lower case, with plain quotes and dashes. The position of every character stays the same."""
     lower = text.translate(_PLAIN).lower()
-    # In some languages, lower case changes the length and would shift positions.
+    # In some languages, lower-casing changes the length of the text and would shift positions.
     return lower if len(lower) == len(text) else text.translate(_PLAIN)
 
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """Return a text's sentences and lines in lower case. If the text is very long, return only the first and
-    the last.
+    """Return the sentences and lines of a text, in lower case. If the text is very long, only the first and last ones
+    are returned.
     """
     plain = _lowered(text)
     found: list[str] = []
@@ -139,7 +139,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
-    """Return the ranges of a message that are about the entity named `value`.
+    """Return the parts of a message, as ranges, that are about the entity named `value`.
 
     A range starts with a sentence that names the entity and ends before a sentence that names another entity.
     """

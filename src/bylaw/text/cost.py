@@ -1,4 +1,4 @@
-"""Limits the work of one request. Code whose work grows with the input counts its steps here."""
+"""Limits the work for one request. Code whose work grows with the input counts its steps here."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -10,20 +10,20 @@ STEPS = 2_000_000
 
 
 class TooCostly(BylawError):
-    """The request would take too long. Nothing is decided or written."""
+    """Raised if the request would take too long. Nothing is decided or written."""
 
     code = "BY705"
 
 
 class Cost:
-    """The steps that a request may still use. Inside `with`, all work of the current task counts."""
+    """The steps that a request may still use. Inside `with`, all work done by the current task is counted."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
         """Called between two pieces of work, so that other requests can run first."""
         self.is_large = False
-        """Whether the request has proved to be expensive."""
+        """Whether the request has turned out to be expensive."""
 
     def __enter__(self) -> None:
         self._before = _COST.set(self)
@@ -39,7 +39,7 @@ class Cost:
             self.pause()
 
     def check(self) -> None:
-        """Raise an error if the request has used up its steps, even if an earlier `TooCostly` was caught."""
+        """Raise an error if the request has used up its steps, even if code has caught an earlier `TooCostly`."""
         if self._left < 0:
             hint = "send fewer or shorter messages, or fewer calls"
             raise TooCostly(f"the request takes more than {self._most:,} steps", hint=hint)
@@ -49,12 +49,12 @@ _COST: ContextVar[Cost | None] = ContextVar("bylaw_cost", default=None)
 
 
 def current() -> Cost | None:
-    """Return the current request's cost counter, or None outside a request."""
+    """Return the cost counter of the current request, or None outside a request."""
     return _COST.get()
 
 
 def spend(steps: int) -> None:
-    """Count steps of the current request. Raises `TooCostly` if none are left."""
+    """Count steps for the current request. Raises `TooCostly` if none are left."""
     if (cost := _COST.get()) is not None:
         cost.spend(steps)
 

@@ -1,4 +1,4 @@
-"""Normalises text for search. Case, underscores and white space make no difference."""
+"""Normalises text for searching, so that case, underscores and white space make no difference."""
 
 import re
 from functools import lru_cache
@@ -7,8 +7,8 @@ _RUN = re.compile(r"[^\W\d_]+|\d+")
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
-"""Matches any character except unaccented letters and symbols without case, such as quotes, arrows, currencies and
-emoji.
+"""Matches any character other than unaccented letters and symbols without case, such as quotes, arrows, currency signs
+and emoji.
 """
 
 _BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
@@ -58,7 +58,9 @@ def _may_go_on(end: str) -> bool:
 
 
 def runs_of(text: str) -> tuple[str, ...]:
-    """Return the runs of letters and of digits in a folded text. Every value in the text consists of such runs."""
+    """Return the runs of letters and the runs of digits in a folded text. Every value in the text consists of such
+    runs.
+    """
     return tuple(_RUN.findall(text))
 
 
@@ -67,17 +69,17 @@ def fold(text: str) -> str:
 
 
 _RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
-"""Matches a link or address directly followed by the next sentence, as in `x.com.They sent`."""
+"""Matches a link or address that is directly followed by the next sentence, as in `x.com.They sent`."""
 
 
 def fold_said(text: str) -> str:
-    """Normalise a message. Underscores stay, because they join the parts of a name."""
+    """Normalise a message. Underscores are kept because they join the parts of a name."""
     return lowered(_RUN_ON.sub(r"\1 ", text) if "." in text else text)
 
 
 def lowered(text: str) -> str:
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
-        # Folding letter by letter would be far slower, and a single dash or quote would cause it.
+        # Folding letter by letter would be far slower, and a single dash or quote would trigger it.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     else:
         folded = text.casefold()
@@ -96,13 +98,15 @@ _IRREGULAR = {
     "verification": "verify",
 }
 _WORD = re.compile(r"[a-z]{4,}")
-"""Words shorter than four letters rarely distinguish texts."""
+"""Words with fewer than four letters rarely distinguish texts."""
 _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Return the stem of a word. It is equal for all forms of the word, such as "mov" for moved, moving and move."""
+    """Return the stem of a word, which is the same for all its forms. For example, it is "mov" for moved, moving and
+    move.
+    """
     word = _IRREGULAR.get(word, word)
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
     word = word.removesuffix(ending)

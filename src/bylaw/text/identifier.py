@@ -1,4 +1,4 @@
-"""Recognises identifiers, alone or in text: codes, addresses and links."""
+"""Recognises identifiers (codes, addresses and links), either on their own or in text."""
 
 import re
 from functools import lru_cache
@@ -10,7 +10,7 @@ _TRIM = ".,;:!?'\"()"
 
 
 def is_prose(text: str) -> bool:
-    """Whether a person or agent composed `text`, rather than copying it from a record."""
+    """Whether a person or an agent composed `text`, as opposed to copying it from a record."""
     return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
 
 
@@ -21,7 +21,7 @@ def identifiers(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def is_identifier(value: str) -> bool:
-    """Whether `value` looks like an identifier (a code, an address, a link) and not like a word or date."""
+    """Whether `value` looks like an identifier (a code, an address or a link), not like a word or a date."""
     if len(value) < 3 or len(value) > 200 or any(character.isspace() for character in value):
         return False
     if "://" in value or value.startswith("www.") or re.fullmatch(r"[^@]+@[^@]+\.[^@]+", value):
@@ -48,11 +48,11 @@ _NOT_A_WORD = re.compile(r"[\d@/\\.#]")
 
 def without_joined(text: str) -> str:
     """Remove addresses, links, paths and ids from a text."""
-    # The pattern is slow. Most tokens are plain words and can skip it.
+    # The pattern is slow, and most tokens are plain words that can skip it.
     tokens = text.split()
     return " ".join(each if each.strip(_ENDS).isalpha() else _JOINED.sub(" | ", each) for each in tokens)
 
 
 def is_word(value: str) -> bool:
-    """Whether a value consists of words, so that it could appear in an address by chance."""
+    """Whether a value consists of words, so that it could occur in an address by chance."""
     return _NOT_A_WORD.search(value) is None

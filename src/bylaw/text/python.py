@@ -1,6 +1,6 @@
 """Parses Python text in one thread at a time.
 
-Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so two concurrent calls can fail.
+Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so that two concurrent calls can fail.
 """
 
 import ast
@@ -14,13 +14,15 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|$)")
 
 
 def parse_python(text: str | bytes, file: str = "<unknown>", mode: str = "exec") -> Any:
-    """Parse like `ast.parse`. No other function may call `ast.parse`."""
+    """Parse text like `ast.parse`. No other function may call `ast.parse`."""
     with _PARSING:
         return ast.parse(text, file, mode)
 
 
 def text_of(source: str, node: ast.stmt) -> str:
-    """Return the source of a node. Faster than `ast.get_source_segment`, which scans the whole source each time."""
+    """Return the source of a node. This is faster than `ast.get_source_segment`, which scans the whole source each
+    time.
+    """
     assert node.end_lineno is not None
     lines = _lines(source)[node.lineno - 1 : node.end_lineno]
     lines[-1] = lines[-1].encode()[: node.end_col_offset].decode()
@@ -30,5 +32,5 @@ def text_of(source: str, node: ast.stmt) -> str:
 
 @lru_cache(maxsize=4)
 def _lines(source: str) -> list[str]:
-    """Split a text into lines in the same way as the parser. A form feed does not end a line."""
+    """Split a text into lines as the parser does. A form feed does not end a line."""
     return _LINE.findall(source)

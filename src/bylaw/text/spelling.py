@@ -1,4 +1,4 @@
-"""The common spellings of dates, amounts, numbers and other values, in text and in data."""
+"""The common spellings of dates, amounts, numbers and other values, both in text and in data."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from bylaw.text.identifier import is_word
 from bylaw.text.number import ONES, TENS, canonical
 
 _SPOKEN = 10_000
-"""Numbers up to this size may be written out in words."""
+"""Numbers up to this may be written out in words."""
 _NEAR = 40
 """How many characters before and after a month or a number may belong to the same date."""
 _IN_WORD = ascii_lowercase + digits + "._/:-"
-"""Characters of a word that may have been cut at either end of a shortened text."""
+"""Characters of a word that may have been cut off at either end of a shortened text."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
@@ -27,10 +27,10 @@ class Spelling:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
-        # If underscores are kept, a value with spaces also matches its spelling with underscores, and vice versa.
+        # If underscores are kept, a value with spaces also matches when it is written with underscores, and vice versa.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
-        # "250.00" states 250, although 250 is otherwise only part of it.
+        # "250.00" states 250, although 250 is only part of it. This is an exception.
         forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
         self._said = tuple(dict.fromkeys(forms))
         self.written: tuple[str, ...] = (plain,)
@@ -45,16 +45,18 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """The runs of letters and digits of each kind of spelling. A matching text contains all runs of one kind."""
+        """The runs of letters and digits in each kind of spelling. A matching text contains all the runs of one
+        kind.
+        """
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
-        # In a date with dashes, the year and the day may be part of longer numbers. The month cannot.
+        # In a date with dashes, the year and the day may be part of longer numbers, but the month may not.
         other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether folded text states the value in a common spelling, and not only inside a longer word or number."""
+        """Whether a folded text states the value in a common spelling that is not inside a longer word or number."""
         if not self.is_number and any(self._stands(each, words) for each in self._said):
             return True
         return self._matches(words)
@@ -67,7 +69,7 @@ class Spelling:
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
-        """Like `said_in`, but the value may also be part of a longer word or number."""
+        """Like `said_in`, but the value may also be inside a longer word or number."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
@@ -153,7 +155,7 @@ def _in_words(number: int) -> list[str]:
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
-    """Whether a text contains a number that is not part of another number. Trailing zeros are allowed."""
+    """Whether a text contains a number that is not part of a longer one. Trailing zeros are allowed."""
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
@@ -181,8 +183,8 @@ def _is_said(whole: str, part: str, text: str) -> bool:
 _UNIT = re.compile(
     r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
 )
-"""Matches a unit directly after a number, as in 0.5gb. Units that multiply the number, such as `k` and `m`, are left
-out.
+"""Matches a unit directly after a number, as in 0.5gb. Units that multiply the number, such as `k` and `m`, are
+excluded.
 """
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
@@ -197,7 +199,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[int, int, int] | None]:
-    """Return the parts of a date, one of which a text must contain, and the date's year, month and day."""
+    """Return the parts of a date, at least one of which a text must contain, and the date's year, month and day."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None

@@ -1,4 +1,4 @@
-"""Makes untrusted text safe for a terminal. No character can move the cursor or hide a line."""
+"""Makes untrusted text safe for a terminal, so that no character can move the cursor or hide a line."""
 
 import json
 import logging
@@ -29,18 +29,18 @@ def visible_json(data: Any, indent: int | None = None) -> str:
 
 
 def clean(text: str, most: int) -> str:
-    """Return one visible line of at most `most` characters."""
+    """Return a single visible line of at most `most` characters."""
     plain = visible(text[: most + 1]).replace("\n", "\\u000a")
     return plain if len(plain) <= most else plain[: most - 3] + "..."
 
 
 class _Visible(logging.Filter):
-    """Escapes every invisible character of a log record."""
+    """Escapes every invisible character in a log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = visible(record.getMessage()), ()
         if record.exc_info:
-            # Handlers reuse `exc_text` if it already exists.
+            # Handlers reuse `exc_text` if it has already been set.
             record.exc_text = visible("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
         return True
 
