@@ -263,7 +263,7 @@ class Examiner:
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
         """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, leave
-        out the error's text.
+        out its id and the error's message.
         """
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
