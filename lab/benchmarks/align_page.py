@@ -17,6 +17,7 @@ PAGE = LAB / "results" / "pages" / "align.md"
 WORKED = ((13, 1), (13, 2), (14, 3))
 CHECKED = ((15, 1), (15, 2), (15, 3))
 SHORT = ((16, 1), (16, 2), (16, 3))
+DRAWN = (16, 1)
 ROUNDS = 2000
 
 
@@ -121,6 +122,7 @@ def page() -> str:
     plain, worked = arm("stage2", WORKED), arm("worked", WORKED)
     control, checked = arm("stage2", CHECKED), arm("checked", CHECKED)
     short = arm("short", SHORT)
+    [drawn] = arm("drawn", [DRAWN])
     last = list(LAST.values())
     shielded = [model.shielded() for model in last]
     reads, showing = LAST["stage 2, handbook in the prompt"], LAST["stage 2, worked thoughts"]
@@ -153,10 +155,21 @@ def page() -> str:
             f"| all | | | {count(last, 'writes'):,} | {count(last, 'violations')} | {count(last, 'near_misses')} "
             f"| {count(shielded, 'violations')}, {count(shielded, 'near_misses')} of {count(shielded, 'writes'):,} |",
             "",
-            "DPO was not measured: it was cut off at step 9 of 48. Before it, three models were trained in stage 2 "
-            "with TRL, without stage 1, for one pass over 4,096 conversations with worked thoughts (128, 128 and 256 "
-            f"steps; conversations of similar length shared a batch). They passed {listed(short)} %. "
-            f"{rate(short, 'violations')} writes were violations and {rate(short, 'near_misses')} near-misses.",
+            "DPO was not measured: its longest run was cut off at step 27 of 32. Its 256 pairs set the model's first "
+            "turn that differs from the expert's against the expert's turn, both with thoughts. It began from the "
+            "fourth of four models that were trained in stage 2 with TRL, without stage 1, on conversations with "
+            "worked thoughts. The first three had one pass over 4,096 conversations (128, 128 and 256 steps), which "
+            "were sorted by length over 32 steps in the first two models and over 50 in the third. They passed "
+            f"{listed(short)} %. {rate(short, 'violations')} writes were violations and "
+            f"{rate(short, 'near_misses')} near-misses.",
+            "",
+            "For the fourth model, each step drew its 32 conversations at random from 6,540 (130 steps, otherwise the "
+            "settings of the first two models). On the first 300 tasks:",
+            "",
+            "| | passed (%) | violations per write | near-misses per write | the fourth model passed |",
+            "|---|---|---|---|---|",
+            *(f"| {name} | {row(model, drawn)} |" for name, model in zip(("first", "second"), short, strict=False)),
+            f"| fourth | {row(drawn, drawn)} |",
             "",
             "The runs before run 16 were trained by kernels of our own, removed since: see the repository's history at "
             "5a1fce7c (`lab/src/bylaw_lab/training`), run 15 at 1e4f2de6. Run 16 was trained by `bylaw align train` "
@@ -173,6 +186,15 @@ def listed(models: Sequence[Model]) -> str:
 def rate(models: Sequence[Model], what: str) -> str:
     """Return a count out of all writes of all trainings."""
     return f"{count(models, what)} of {count(models, 'writes'):,}"
+
+
+def row(model: Model, other: Model) -> str:
+    """Return one model's results on the tasks of another model, and the difference of the other to it."""
+    played = [task for name in tasks(other) for task in tasks(model)[name]]
+    total = {what: sum(task[what] for task in played) for what in ("success", "writes", "violations", "near_misses")}
+    cells = [f"{100 * total['success'] / len(played):.1f}"]
+    cells += [f"{total[what]} of {total['writes']}" for what in ("violations", "near_misses")]
+    return " | ".join([*cells, "" if model == other else f"{difference([other], [model])} points"])
 
 
 def shield_row(model: Model) -> str:

@@ -16,6 +16,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 pytest.importorskip("peft")
 
+from transformers import AutoTokenizer  # noqa: E402
+
 from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows  # noqa: E402
 from bylaw.align.desk import open_agent  # noqa: E402
 from bylaw.align.episode import play  # noqa: E402
@@ -163,13 +165,11 @@ def test_adapters_lie_beside_the_model_and_make_it_of_the_first(place):
 
 
 def test_only_the_agents_words_are_learned_and_servers_see_the_same_text(place):
-    from transformers import AutoTokenizer
-
     tokenizer = with_dialect(AutoTokenizer.from_pretrained(place / "base"))
     rows = training_rows(place / "data", 2)
     messages = rows[0]["messages"]
     run = run_of(place, 2, "base", "masked")
-    trainer, left_out = make_trainer(run, settings_of("tiny", 2, {}), tokenizer, rows)
+    trainer, left_out = make_trainer(run, settings_of("tiny", 2, {}), tokenizer, rows[:1])
     assert left_out == 0
     example = trainer.train_dataset[0]
     learned = tokenizer.decode([label for label in example["labels"] if label >= 0])
@@ -226,3 +226,20 @@ def test_the_command_trains_and_says_what_it_did(place):
     said = json.loads(done.stdout.splitlines()[-1])
     assert (said["stage"], said["steps"], said["settings"]["batch"]) == (2, 1, 2)
     assert (place / "commanded" / "model.safetensors").exists()
+
+
+def test_conversations_of_similar_length_are_computed_together_in_an_order_that_depends_on_the_seed(place):
+    """Each step draws conversations at random. Only inside a step are they sorted by length."""
+    rows = training_rows(place / "data", 2)
+    changes = {"batch": 4, "at_once": 2}
+    orders = []
+    for seed in (1, 2):
+        run = run_of(place, 2, "base", f"order-{seed}", seed=seed, changes=changes)
+        tokenizer = with_dialect(AutoTokenizer.from_pretrained(run.model))
+        trainer, _ = make_trainer(run, settings_of("tiny", 2, changes), tokenizer, rows)
+        parts = [batch["attention_mask"].sum(1).tolist() for batch in trainer.get_train_dataloader()]
+        assert sum(map(len, parts)) == len(rows)
+        long, short = sorted(parts[:2], reverse=True)
+        assert min(long) >= max(short)
+        orders.append(parts)
+    assert orders[0] != orders[1]

@@ -92,7 +92,7 @@ PRESETS: dict[PresetName, tuple[Supervised, Reinforced, Preferred]] = {
         DPO,
     ),
     "small": (
-        Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=32, longest=12288),
+        Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=8, longest=12288),
         # Larger learning steps made a model worse.
         Reinforced(2e-6, 2e-7, epochs=3, batch=256, at_once=128, longest_answer=224),
         DPO,

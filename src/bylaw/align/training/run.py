@@ -3,6 +3,7 @@
 
 import json
 import os
+import random
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -151,9 +152,12 @@ def make_trainer(
     shared = arguments(run, settings) | {"bf16": torch.cuda.is_available()}
     if isinstance(settings, Supervised):
         kept = [{"messages": row["messages"]} for row in rows if _tokens(tokenizer, row) <= settings.longest]
+        # The sampler orders rows the same way for every seed.
+        random.Random(run.seed).shuffle(kept)
         data = Dataset.from_list(kept)
-        # Train only on the agent's turns.
-        config = SFTConfig(**shared, max_length=None, assistant_only_loss=True, packing=False, loss_type="nll")
+        # Train only on the agent's turns. Conversations of similar length in a step are computed together.
+        chosen = {"assistant_only_loss": True, "train_sampling_strategy": "batch_rebalance"}
+        config = SFTConfig(**shared, **chosen, max_length=None, packing=False, loss_type="nll")
         return SFTTrainer(args=config, train_dataset=data, **given), len(rows) - len(kept)
     if isinstance(settings, Preferred):
         pairs = Dataset.from_list([{name: row[name] for name in ("prompt", "chosen", "rejected")} for row in rows])
