@@ -208,7 +208,7 @@ def test_settings_that_there_are_not_are_named():
 
 def test_bad_rows_are_named_with_their_line(tmp_path):
     (tmp_path / "stage1.jsonl").write_text('{"messages": []}\n{"prompt": []}\n')
-    with pytest.raises(UsageError, match=r"stage1\.jsonl:2: a row of stage 1 needs `messages`"):
+    with pytest.raises(UsageError, match=r"stage1\.jsonl:2: a row of stage 1 requires `messages`"):
         training_rows(tmp_path, 1)
     with pytest.raises(UsageError, match=r"there is no `rl\.jsonl`"):
         training_rows(tmp_path, 3)
