@@ -69,6 +69,19 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("UPDATE entries SET time = 1 WHERE number = 3", "entry 3 does not follow"),
         ("UPDATE entries SET kind = 'decision' WHERE number = 3", "entry 3 does not follow"),
         ("DELETE FROM entries WHERE number = 3", "entry 3 is missing"),
+        *(
+            (
+                f"INSERT INTO entries SELECT tenant, {number}, time, 'event', conversation, 5, NULL, body, salt, digest,"
+                " link FROM entries WHERE number = 3",
+                fault,
+            )
+            for number, fault in (
+                ("-1000000000", "entry 1 is missing; the next one is -1000000000"),
+                ("0", "entry 1 is missing; the next one is 0"),
+                ("2.5", "entry 3 is missing; the next one is 2.5"),
+                ("'x'", "entry 6 is missing; the next one is x"),
+            )
+        ),
         ("DELETE FROM entries WHERE number = 5", "ends at entry 4, but 5 entries were written"),
         ("DELETE FROM heads", "ends at entry 5, but the number of written entries is missing"),
         ("UPDATE entries SET position = 'x' WHERE number = 4", "entry 4 was altered"),

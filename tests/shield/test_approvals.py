@@ -515,3 +515,15 @@ def test_a_person_is_asked_once_whether_they_or_the_user_answer_first(
         assert sum(each.id == asked.approval for each in shield.log.approvals("default")) == 1
         filed = [each for each in shield.log.approvals("default") if each.id != asked.approval]
         assert len(filed) <= approves, "only the call after the one that ran is a new question"
+
+
+def test_an_interrupted_call_is_not_resumed_on_an_approval_that_has_expired(log: Log) -> None:
+    clock = Clock()
+    clock.now = time.time()
+    session = blind(shield(log, clock=clock, lifetime=60).session("c"))
+    log.approve(ask(session).approval, by="ann")
+    allowed = ask(session, id="k")
+    assert allowed.allowed
+    session.interrupt("k", allowed)
+    clock.now += 61
+    assert session.resume("k", TOOL, ARGUMENTS) is None

@@ -332,3 +332,18 @@ def begin_with(fresh: LiveSession, events: Sequence[Event], cut: int) -> None:
                 (fresh.user if event.by == "user" else fresh.agent)(event.text)
             case _:
                 pass
+
+
+def test_another_principal_does_not_resume_an_interrupted_call(tmp_path: Path) -> None:
+    with open_desk(tmp_path) as shield:
+        first = shield.session("c", context=OTHER)
+        look_up(first)
+        agree(first)
+        allowed = extend(first, id="k")
+        assert allowed.allowed
+        first.interrupt("k", allowed)
+        first.flush()
+    with open_desk(tmp_path) as shield:
+        assert shield.session("c", context=OTHER).resume("k", "extend_rental", EXTEND) is not None
+    with open_desk(tmp_path) as shield:
+        assert shield.session("c", context=CUSTOMER).resume("k", "extend_rental", EXTEND) is None

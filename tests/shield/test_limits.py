@@ -278,14 +278,15 @@ def test_what_cannot_be_counted_is_asked_and_never_allowed(tmp_path: Path) -> No
         assert "`signed_in_as` is unknown" in decision.feedback
 
 
-def test_a_count_that_was_tampered_with_is_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("statement", ["DELETE FROM uses", "UPDATE uses SET conversation = 'other'"])
+def test_a_count_that_was_tampered_with_is_seen(tmp_path: Path, statement: str) -> None:
     import sqlite3
 
     path = str(tmp_path / "log.db")
     with Shield(pack(), log=path) as shield:
         assert refunds(shield, "a")
     with sqlite3.connect(path) as connection:
-        connection.execute("DELETE FROM uses")
+        connection.execute(statement)
     with Log(path) as log:
         assert any("count against limits" in fault for fault in verify(log.journal.store, "default").faults)
 

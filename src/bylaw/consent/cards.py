@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.consent.answer import (
     LONGEST,
@@ -79,6 +80,8 @@ class CardAnswer(Struct, frozen=True):
     yes: bool
     since: int
     """Calls after this step may use up the answer."""
+    is_expired: bool = False
+    """Set for a no whose card has expired. The user may be asked again, but an earlier yes does not count."""
 
     @property
     def order(self) -> int:
@@ -242,7 +245,11 @@ class Cards:
         reported = self._confirmed.get(put.digest, ())
         if not texts and not reported:
             return None
-        found = [each for each in reported if each.step < before and self._is_good(each, put.digest, now)]
+        found = [
+            replace(each, is_expired=not each.yes and not self._is_valid(each, put.digest, now))
+            for each in reported
+            if each.step < before and (not each.yes or self._is_valid(each, put.digest, now))
+        ]
         for exchange in islice(reversed(exchanges), _LAST):
             if exchange.told_at is None or (heard := self._said(exchange, put)) == "other":
                 break
@@ -251,8 +258,9 @@ class Cards:
                     break
                 is_card = bool(cards) and self._ends_with(exchange, cards)
                 in_time = self._is_card_in_time if is_card else self._is_in_time
-                if heard == "no" or in_time(exchange, now, put):
-                    found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from))
+                is_over = not in_time(exchange, now, put)
+                if heard == "no" or not is_over:
+                    found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from, is_over))
                 break
             if not self._ends_with_a_card(exchange):
                 break
@@ -352,17 +360,13 @@ class Cards:
                 at = message.find(end, at)
         return list(found)
 
-    def _is_good(self, answer: CardAnswer, name: str, now: float | None) -> bool:
+    def _is_valid(self, answer: CardAnswer, digest: str, now: float | None) -> bool:
+        """Whether the card of a reported answer is valid at a point in time."""
         message = self._events[answer.step]
         assert isinstance(message, Message)
         assert message.confirmation is not None
-        card = self._by_id.get(message.confirmation.card)
-        if card is None or card.digest != name:
-            return False
-        if not answer.yes:
-            # A no does not expire.
-            return True
-        if _is_past(card.expires, now):
+        card = self._by_id[message.confirmation.card]
+        if card.digest != digest or _is_past(card.expires, now):
             return False
         shown = card.expires - self._words.lifetime if card.expires is not None else None
         return not is_ahead(message.time, now) and not is_ahead(shown, now)

@@ -261,7 +261,8 @@ class Consents:
             # An unrecorded message may withdraw a yes, but not a no.
             return None
         if not answer.yes:
-            return Consent(False, "declined", None, answer.step)
+            reason, value = ("expired", None) if answer.is_expired else ("declined", False)
+            return Consent(value, reason, None, answer.step)
         spent = self._writes.spending(call, answer.since)
         if spent is None:
             other = self._also_put_by(put, call, answer.since)

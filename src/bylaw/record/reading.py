@@ -78,10 +78,10 @@ class Reading:
 
     def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
         """Yield a tenant's whole chain in order, reading it in pages."""
-        number = 0
-        while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
+        rows = self._read(f"tenant = ? ORDER BY number LIMIT {page}", (tenant,))
+        while rows:
             yield from rows
-            number = rows[-1].number
+            rows = self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, rows[-1].number))
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
         """Return the latest entries of a kind after a number, newest first. Removed entries are left out."""
@@ -143,10 +143,10 @@ class Reading:
         rows = self._rows(query, (tenant, *names, since), settled=False)
         return [time for time, decision in rows if decision not in returned][:most]
 
-    def uses(self, tenant: str) -> dict[tuple[str, str], float]:
-        """Return the time of every active use, by counted name and decision."""
-        rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
-        return {(name, decision): time for name, decision, time in rows}
+    def uses(self, tenant: str) -> dict[tuple[str, str], tuple[float, str]]:
+        """Return the time and conversation of every active use, by counted name and decision."""
+        rows = self._rows("SELECT name, decision, time, conversation FROM uses WHERE tenant = ?", (tenant,))
+        return {(name, decision): (time, conversation) for name, decision, time, conversation in rows}
 
     def length_of(self, tenant: str, name: str) -> int:
         rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))

@@ -69,7 +69,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
             faults.append(f"the anchors up to entry {start} do not match the folded part of the log")
         anchors = {number: each for number, each in anchors.items() if number > start}
     told: dict[str, Approval] = {}
-    taken: dict[tuple[str, str], float] = {}
+    taken: dict[tuple[str, str], tuple[float, str]] = {}
     empty: set[int] = set()
     marks: set[str] = set()
     lengths: Counter[str] = Counter({STOPS: fold.stops} if fold is not None and fold.stops else {})
@@ -116,8 +116,8 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
         faults.append("the list of removed conversations contradicts the signed removals")
     faults.extend(_miscounted(lengths, {name: length for name, length in written.items() if name not in listed}))
     faults.extend(_misstated(store, tenant, told))
-    if (counted := store.uses(tenant)) != taken:
-        faults.append(f"{len(counted)} calls count against limits, but the log shows {len(taken)} or different calls")
+    if store.uses(tenant) != taken:
+        faults.append("the calls that count against limits differ from those that the log shows")
     if anchors:
         last = max(anchors.values(), key=lambda each: each.number)
         were = f"it had {last.number} entries at {last.when}: it was cut off, or replaced by an old copy"

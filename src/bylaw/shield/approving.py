@@ -9,6 +9,7 @@ call, facts and principal, provided that the new history continues the earlier o
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -50,6 +51,8 @@ class Approvals:
         """Apply recorded changes. The first `before` changes belong to requests made before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
+        self._ends: dict[str, float] = {}
+        """When each approval expires. An approval without an end is left out."""
         self._former: dict[str, Change] = {}
         """Requests made on behalf of a previous principal. Approving them has no effect."""
         self._handed_over = 0
@@ -83,7 +86,12 @@ class Approvals:
     def _note(self, change: Change) -> None:
         if change.status == "waiting":
             self._requests[change.approval] = change
+        if change.status == "approved" and change.expires:
+            self._ends[change.approval] = change.expires
         self._last[change.approval] = change
+
+    def has_ended(self, approval: str, now: float) -> bool:
+        return now >= self._ends.get(approval, inf)
 
     def recall(
         self,
@@ -162,7 +170,7 @@ class Approvals:
                 changes.append(Change(found.approval, "expired", CHANGED, "the facts behind it have changed"))
             elif status == "waiting" and now >= found.expires:
                 changes.append(Change(found.approval, "expired", TIMEOUT, "no reviewer answered in time"))
-            elif status == "approved" and 0 < self._last[found.approval].expires <= now:
+            elif status == "approved" and self.has_ended(found.approval, now):
                 changes.append(Change(found.approval, "expired", LAPSED, "the approval was not used in time"))
         if changes:
             self._note(changes[0])

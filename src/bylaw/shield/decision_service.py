@@ -405,12 +405,17 @@ class DecisionService:
         return replace(before, repeats="resumed")
 
     def _still_stands(self, decision: Decision, step: int, by: str) -> bool:
+        if not goes_on(self.open().context, self.speaks_for):
+            # The call was allowed for another principal.
+            return False
         call, now = self.open().events[step], self._shield.clock()
         agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
         tools = (decision.tool, *(each.name for each in decision.actions))
         if stops_of(self.journal.stops, self.pack, tools, agents, now):
             return False
         if decision.tool in self._shield.doubts and all(each.kind != "doubt" for each in decision.grounds):
+            return False
+        if self._approvals.has_ended(decision.approval, now):
             return False
         is_rejected, is_approved = self._approvals.is_rejected, bool(decision.approval)
         return still_allowed(self.open(), self.postures, step, now, self.lacks, is_rejected, is_approved=is_approved)
