@@ -522,8 +522,9 @@ def test_an_interrupted_call_is_not_resumed_on_an_approval_that_has_expired(log:
     clock.now = time.time()
     session = blind(shield(log, clock=clock, lifetime=60).session("c"))
     log.approve(ask(session).approval, by="ann")
-    allowed = ask(session, id="k")
+    allowed = session.decide("refund", REFUND, id="k")
     assert allowed.allowed
     session.interrupt("k", allowed)
+    assert session.resume("k", "refund", REFUND) is not None
     clock.now += 61
-    assert session.resume("k", TOOL, ARGUMENTS) is None
+    assert session.resume("k", "refund", REFUND) is None
