@@ -71,8 +71,8 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("DELETE FROM entries WHERE number = 3", "entry 3 is missing"),
         *(
             (
-                f"INSERT INTO entries SELECT tenant, {number}, time, 'event', conversation, 5, NULL, body, salt, digest,"
-                " link FROM entries WHERE number = 3",
+                f"INSERT INTO entries SELECT tenant, {number}, time, 'event', conversation, 5, NULL, body, salt,"
+                " digest, link FROM entries WHERE number = 3",
                 fault,
             )
             for number, fault in (
