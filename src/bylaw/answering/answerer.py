@@ -81,13 +81,14 @@ class Answerer:
             self._waiting |= dict.fromkeys(keys, error.place)
             self._ahead |= dict.fromkeys(keys)
         except ChatError:
-            # One of the requests failed. Each is asked separately when it is needed, and the failure is reported then.
+            # One of the requests failed. Each is sent separately when its answer is needed, and the failure is reported
+            # then.
             return
         if self._budget is not None:
             self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
-        """Return the model's answer. Once the model could not be reached, it is not tried again."""
+        """Return the model's answer. After the model could not be reached once, it is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
         answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
@@ -290,7 +291,7 @@ class Estimate:
         self._answered = set[str]()
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the known answers. Raises ChatError if an answer is missing."""
+        """Return the known answers. Raises `ChatError` if an answer is missing."""
         found = [self._known(request) for request in requests]
         self._answered |= {each.key for each, answer in zip(requests, found, strict=True) if answer is not None}
         self._counted |= {each.key: each for each, answer in zip(requests, found, strict=True) if answer is None}

@@ -31,7 +31,7 @@ _RECENT = 330
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
 """The maximum length of a message before that, by speaker, in characters."""
 _CHANGE, _OUTCOME = 300, 150
-"""The maximum length of an earlier write and of its result."""
+"""The maximum length of an earlier write, and of its result."""
 _BEFORE, _AFTER = 80, 160
 """How many characters of a look-up's result to show before and after a value from the call."""
 _BESIDE = 25
@@ -47,7 +47,7 @@ _CUT = "[...]"
 
 
 class Excerpt:
-    """Builds an excerpt from the last piece to the first, so that repeated text is kept where it occurs last."""
+    """Builds an excerpt from the last piece to the first, so that only the last occurrence of repeated text is kept."""
 
     def __init__(
         self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any], *, whole: str = ""
@@ -145,7 +145,7 @@ def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[st
 
 
 def _is_day(value: str) -> bool:
-    """Whether a value is a date. Dates are written differently by people and in calls."""
+    """Whether a value is a date. A date may be written differently in a message and in a call."""
     try:
         return bool(date.fromisoformat(value))
     except ValueError:

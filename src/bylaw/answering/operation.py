@@ -24,7 +24,7 @@ class Search(Struct, frozen=True, tag_field="operation", tag="search"):
     words: str
     by: By = "anyone"
     last: int = 0
-    """The number of latest pieces to include whatever their content."""
+    """The number of latest pieces to include, whatever they contain."""
 
 
 class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):

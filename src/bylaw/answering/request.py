@@ -45,7 +45,7 @@ MOST_ASKED = 64
 FAILURES = 3
 """The number of consecutive failures after which a model is considered down."""
 PAUSE = 30.0
-"""How many seconds to wait before trying a model again after it was down."""
+"""How many seconds to wait before asking a model that is down again, to see whether it has recovered."""
 
 
 class PatientChat:
@@ -314,9 +314,9 @@ class _PackReader:
 
 
 def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
-    """Keep a value. If there are too many values, drop the oldest one."""
+    """Keep a value. If there are too many, drop the oldest one."""
     while len(kept) >= MOST:
-        # Another thread may have removed it.
+        # Another thread may have removed the entry.
         kept.pop(next(iter(kept), key), None)
     kept[key] = value
     return value

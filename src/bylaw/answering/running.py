@@ -36,7 +36,7 @@ class Operation(Protocol):
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Return either JSON with a Boolean `value` and optional `quotes` and `because`, or text for the model."""
+        """Return JSON with a Boolean `value` and optional `quotes` and `because`, or return text for the model."""
         ...
 
 

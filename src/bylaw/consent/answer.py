@@ -122,7 +122,7 @@ class Language:
         return text[at:] if end < 0 else text[at:end]
 
     def match(self, text: str, at: int) -> tuple[Kind, str] | None:
-        """Return the longest phrase that starts at a position of a normalised text."""
+        """Return the longest phrase that starts at a given position in a normalised text."""
         for phrase in self.starts.get(self._start_of(text, at), ()):
             end = at + len(phrase)
             is_joined = not self.is_spaced and not phrase[-1].isascii()

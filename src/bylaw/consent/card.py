@@ -33,7 +33,7 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts that a card shows in addition to the call's arguments. If required facts are missing, the missing facts
+    """The facts that a card shows in addition to the call's arguments. If required facts are missing, contains those
     instead.
     """
 
@@ -260,8 +260,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pack's sentences in a message that ask for this call and contain all values that matter. Each comes
-    with the words in it that are the pack's own.
+    """Yield the pack's sentences in a message that ask for this call and contain all values that matter. Each sentence
+    comes with those of its words that are the pack's own.
     """
     if tool is None:
         return
@@ -288,7 +288,7 @@ def sentences_in(
 
 
 def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
-    """Return why a `put_as` sentence can never match a call of its tool. Empty if it can match."""
+    """Return why a `put_as` sentence can never match a call to its tool. Empty if it can."""
     slots = SLOT.findall(phrase)
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}

@@ -173,7 +173,7 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     sentences: Mapping[str, str] = {}
-    """The pack's sentences that ask for the call, each with the words in it that are the pack's own. Empty if only a
+    """The pack's sentences that ask for the call, each with those of its words that are the pack's own. Empty if only a
     card counts.
     """
     title: str = ""
@@ -211,7 +211,7 @@ class Cards:
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
-        """Digests of cards for calls that a tool may treat as the same call."""
+        """Digests of cards for calls that a tool may treat as the same."""
 
     @property
     def _languages(self) -> frozenset[str]:

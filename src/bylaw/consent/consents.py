@@ -178,8 +178,8 @@ class Consents:
     def _asked_at(self, found: Consent, before: int) -> int | None:
         """Return the step of a question that the user's messages do not answer, or None.
 
-        A tool may have asked the question, or the user may not have answered yet. After a yes that was used up or a
-        denial, only a later question is considered.
+        A tool may have asked the question, or the user may not have answered yet. After a denial or a yes that was used
+        up, only a later question is considered.
         """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
@@ -237,8 +237,8 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Return why the user's answer to the card or sentence for the call does not count. None if neither was
-        shown.
+        """Return why the user's answer to the card or sentence for the call does not count. None if no card or sentence
+        was shown.
         """
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
@@ -258,7 +258,7 @@ class Consents:
             # A denial covers every spelling of a call, but a yes covers only one.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
-            # An unrecorded message may withdraw a yes, but not a no.
+            # An unrecorded message may withdraw a yes but not a no.
             return None
         if not answer.yes:
             reason, value = ("expired", None) if answer.is_expired else ("declined", False)
@@ -463,10 +463,11 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user a question: through an argument, as its name or description suggests, or
-    by sending a message.
+    """Whether a call may have asked the user a question: through an argument, by sending a message, or because the
+    tool's name or description suggests it.
 
-    A known write is treated as asking only if its name also mentions a person, so `confirm_booking` is not.
+    A known write is treated as asking only if its name also mentions a person, so `confirm_booking` does not count as
+    asking.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
@@ -477,10 +478,10 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether every call of a tool asks the user. None if this depends on the arguments."""
+    """Whether every call to a tool asks the user. None if this depends on the arguments."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
-        # The user does not see the thoughts and calculations of an agent.
+        # The user does not see the agent's thoughts and calculations.
         return False
     # `get_consent` and `list_approvals` look up data.
     is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)

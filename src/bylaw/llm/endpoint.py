@@ -70,8 +70,8 @@ class Endpoint:
             raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the answers in order. Each answer is stored as soon as it arrives, so an interrupted run loses
-        none.
+        """Return the answers in order. Each answer is stored as soon as it arrives, so an interrupted run loses no
+        answers.
         """
         answers: list[Answer | None] = [None] * len(requests)
         done = 0

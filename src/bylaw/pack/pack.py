@@ -71,7 +71,7 @@ _SHOWN = 4
 
 
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
-    """Return the errors in `faults` that are causes.
+    """Return only those of the `faults` that are causes.
 
     `files` contains the existing YAML files. `declared` says whether the pack has tools and entities.
     """
@@ -103,7 +103,7 @@ def _declared_in(fault: BylawError) -> tuple[str, ...]:
 
 
 def _part(fault: BylawError) -> str:
-    """Return the faulty part of a pack: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
+    """Return the faulty part of a pack, such as `tools` for `tools.yaml:3` or `guards` for `guards/orders.py:1`."""
     file = fault.place.partition(":")[0]
     folder, _, _ = file.removeprefix("../").rpartition("/")
     return folder.rpartition("/")[2] if file.endswith(".py") else file.rpartition("/")[2].removesuffix(".yaml")
@@ -229,7 +229,7 @@ class Pack(Struct, frozen=True, dict=True):
     world: str
     """For built-in packs: the module that opens a world. Empty for other packs."""
     stale: tuple[str, ...]
-    """Policies whose cited sentence is missing from the document."""
+    """Policies that cite a sentence missing from the document."""
 
     postures: Postures
     """How strictly a shield enforces the pack."""
@@ -297,7 +297,7 @@ class Pack(Struct, frozen=True, dict=True):
 
     @staticmethod
     def from_files(files: Mapping[str, str]) -> "Pack":
-        """Build a pack from texts, given by file name, such as `pack.yaml` and `guards/orders.py`."""
+        """Build a pack from a mapping of file names, such as `pack.yaml` and `guards/orders.py`, to texts."""
         if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
             raise UsageError(

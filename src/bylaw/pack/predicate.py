@@ -226,7 +226,7 @@ def act_of(tool: str | None, effect: str = "") -> Act:
 
 
 class PredicateReader:
-    """Compiles the predicates in `rules.yaml` and adds every error to `faults`."""
+    """Compiles the predicates in `rules.yaml` and adds every error that it finds to `faults`."""
 
     def __init__(
         self,

@@ -176,7 +176,7 @@ class ReadyRules:
         self.asked = sorted(rest, key=lambda each: each[1].price)
         """Predicates that are evaluated on demand, the cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether a rule depends on whether a turn has no calls, which is known only at the end of the turn."""
+        """Whether a rule depends on a turn containing no calls, which is known only at the end of the turn."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}

@@ -173,7 +173,7 @@ def _quote(span: WrittenSpan, document: Document) -> Quote:
 
 
 def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> StatementError:
-    """Return the error for a quote that does not occur in the document, or not in its stated place."""
+    """Return the error for a quote that does not occur in the document, or does not occur in its stated place."""
     words = quote.words if len(quote.words) <= _LONGEST else f"{quote.words[:_LONGEST]}..."
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
@@ -510,12 +510,12 @@ _SIMPLE = {"string", "integer", "number", "boolean"}
 
 
 def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
-    """Return `put_as` for a write: one sentence with every required argument, and one that also has the optional
+    """Return `put_as` for a write: one sentence with only the required arguments, and one that also has the optional
     arguments.
 
     `given` contains the tool's parameters in tools.yaml. The result is empty if a required argument, such as an object,
     does not fit in a sentence. The user is then shown a card. Sentences in `taken` are left out, and new sentences are
-    added to it.
+    added to `taken`.
     """
     parameters, required = read_parameters(given)
     matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]

@@ -364,8 +364,8 @@ class Quote(Struct, frozen=True):
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a quote as written. If the bracketed part also occurs with the text in the document, it is part of the
-    quote.
+    """Parse a quote as written. If the document contains the text together with its bracketed part, that part belongs
+    to the quote.
     """
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
@@ -405,7 +405,7 @@ def _plain(heading: str) -> str:
 TEXTS = (".md", ".markdown", ".txt")
 """The extensions of text files in a folder. A file that is named explicitly may have any extension."""
 MOST = 5 * LONGEST
-"""The maximum combined length of all files, in characters."""
+"""The maximum total length of all files, in characters."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
 PARTED = "pass only the part that the pack needs"
 _MISSING = "is not there"
@@ -427,7 +427,7 @@ class DocumentError(Exception):
 
 
 def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
-    """Return a file by name, or a folder's text files in order. Empty if there are none."""
+    """Return the named file, or the text files in a folder in order. Empty if there are none."""
     path = root / name
     try:
         if path.is_dir() and not path.samefile(root):

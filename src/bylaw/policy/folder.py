@@ -161,7 +161,9 @@ class PackFolder(Struct):
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """Return the policy document: `given`, or the document named in the manifest. None if it is kept elsewhere."""
+        """Return the policy document: `given`, or the document named in the manifest. None if the document is kept
+        elsewhere.
+        """
         if given is not None:
             try:
                 return read_given(given)

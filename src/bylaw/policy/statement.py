@@ -84,7 +84,7 @@ class Policy(Struct, frozen=True):
     severity: Severity = "medium"
     unenforced: Unenforced | None = None
     stale: bool = False
-    """Whether the cited sentence is missing from the document."""
+    """Whether a cited sentence is missing from the document."""
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,7 +45,7 @@ class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
     """An entry of `show` in tools.yaml: an additional fact for cards and sentences."""
 
     value: Scalar = ""
-    """An expression of the guard language over `call` and `facts`."""
+    """An expression in the guard language over `call` and `facts`."""
     title: Scalar = ""
     currency: Scalar = ""
     unit: Scalar = ""
@@ -214,19 +214,19 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     unread: dict[str, list[Scalar]] = {}
     """The harmless arguments of each tool with actions."""
     secrets: dict[str, list[Scalar]] = {}
-    """The arguments, by tool, in which a value that may be a password, key or token leaves the call unresolved."""
+    """For each tool, the arguments in which a value that may be a password, key or token leaves the call unresolved."""
     ordinary: list[Scalar] = []
     """Patterns for the names of files with harmless contents, such as `*.py`."""
     runs: list[Scalar] = []
-    """Commands that run without a question to anybody, such as `pytest [-q] *paths*`."""
+    """Commands that run without asking anybody, such as `pytest [-q] *paths*`."""
     tables: dict[str, WrittenTable | None] = {}
     """The database's tables, by the names used in statements."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
-    """The default for `refused`, for tools that set neither `refused` nor `surely_refused`."""
+    """The default value of `refused` for tools that set neither `refused` nor `surely_refused`."""
     surely_refused: Scalar = ""
-    """The default for `surely_refused`, for the same tools."""
+    """The default value of `surely_refused` for the same tools."""
 
 
 class Tool(Struct, frozen=True):
@@ -551,7 +551,7 @@ class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
 
     timeout: Seconds = 3600.0
     lifetime: Seconds = 86_400.0
-    """The number of seconds after which an unused approval expires."""
+    """An unused approval expires after this many seconds."""
     default: Literal["reject", "ask"] = "reject"
     """What happens to a call if no reviewer has answered in time: either it is rejected, or a reviewer is asked again.
     """
@@ -574,15 +574,15 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     """
     approval: ApprovalTerms = ApprovalTerms()
     delegation: Literal["ask", "follow"] = "ask"
-    """What to do if the user tells the agent to follow instructions in a text: ask the user, or check calls against the
-    text.
+    """What to do if the user tells the agent to follow the instructions in a text: ask the user, or check calls against
+    the text.
     """
     handover: bool = False
     """Whether another principal may continue a conversation. Look-ups are kept; messages, consent and approvals are
     not. By default, another principal gets a new conversation.
     """
     unguarded: Unguarded | None = None
-    """The answer on a write to which no policy applies. The default is to ask under `enforce` and to allow otherwise.
+    """The answer on a write to which no policy applies. The default is to ask under `enforce` and otherwise to allow.
     """
     unguarded_tools: dict[str, Unguarded] = field(default_factory=dict[str, "Unguarded"])
     """The answer on such a write, by tool."""

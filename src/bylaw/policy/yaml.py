@@ -57,7 +57,7 @@ class Located:
         return Located(self.file, self.data, {**self._places, **places})
 
     def shared_out(self, section: str) -> "Located":
-        """Return the file with one entry per name, if a section uses `get_a, get_b: ...`."""
+        """If a section uses `get_a, get_b: ...`, return the file with one entry per name."""
         given: Any = self.data.get(section)
         if not isinstance(given, dict) or not any("," in name for name in cast(dict[str, Any], given)):
             return self
@@ -84,7 +84,7 @@ class Located:
         return value
 
     def without(self, path: YamlPath, names: Sequence[str | int]) -> "Located":
-        """Return the file without these keys of the mapping at `path`, or without this item of the list."""
+        """Return the file without these keys in the mapping at `path`, or without this item in the list."""
         left: Any = self.at(path).copy()
         for name in names:
             del left[name]

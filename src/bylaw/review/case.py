@@ -362,7 +362,7 @@ class _Told:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Return how many earlier calls in the case match. Calls are compared in the same way as in the ledger."""
+        """Return how many earlier calls in the case match. Calls are compared as in the ledger."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         sure = found.count(True)
         return Between(sure, sure + found.count(None)) if None in found else sure

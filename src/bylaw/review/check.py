@@ -252,7 +252,7 @@ class CheckReport(Struct, frozen=True):
     sentences: tuple[Covered, ...]
     """Every sentence of the document. Empty if the document is not available."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies without a check, each with its id, the reason, and the person who accepted this."""
+    """Policies without a check, each with its id, the reason, and the name of whoever accepted this."""
     stale: tuple[str, ...]
     """Policies that cite a sentence missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()

@@ -1,8 +1,9 @@
 """The automata for formulas. A small automaton is built in full and minimised. A large one is built state by state, on
 demand.
 
-Formulas with the same skeleton and the same possible letters share an automaton. It has two versions: `plain` reads a
-trace once, and `rearming` keeps the history and starts the formula again after each step that permanently violates it.
+Formulas with the same skeleton and the same possible letters share an automaton. There are two versions of each
+automaton: `plain` reads a trace once, and `rearming` keeps the history and starts the formula again after each step
+that permanently violates it.
 """
 
 from collections.abc import Hashable, Sequence

@@ -18,8 +18,8 @@ Evidence = Mapping[str, Belief]
 CircuitAnswer = Literal["allow", "deny", "ask"]
 
 Speech = Literal["silent", "against", "for", "broken", "undecided"]
-"""How a rule evaluates the action. `against`: broken only with the action. `for`: broken only without the action.
-`broken`: broken both ways. `silent`: broken neither way.
+"""How a rule evaluates the action. `against`: the rule is broken only if the action is taken. `for`: broken only if the
+action is not taken. `broken`: broken in both cases. `silent`: broken in neither case.
 """
 
 WIDTH_CAP = 12

@@ -49,7 +49,7 @@ def draw_automaton(rule: Rule) -> str:
 
 
 def condition_of(letters: Sequence[int], own: Alphabet) -> Formula:
-    """Return a short formula that, among the possible letters, holds for exactly these."""
+    """Return a short formula that holds for exactly these letters and for none of the other possible letters."""
     wanted = set(letters)
     others = [letter for letter in own.possible if letter not in wanted]
     joined: Formula | None = None

@@ -18,8 +18,8 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""Eliminates the last variable in the scope. Lists table numbers, each with the mapping that extends that table to this
-scope.
+"""A step that eliminates the last variable in the scope. Contains table numbers, each with the mapping that extends
+that table to this scope.
 """
 
 

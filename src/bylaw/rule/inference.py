@@ -183,7 +183,9 @@ class Inference:
         self._soft = [rule for rule in circuit.rules if not rule.hard]
 
     def assess(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-        """Assess the action. `tables` contains one table for each temporal rule, based on the state of its monitor."""
+        """Assess the action. `tables` contains one table for each temporal rule. The table depends on the state of the
+        rule's monitor.
+        """
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
         states = tuple(self._state(*each) for each in reduced.items())

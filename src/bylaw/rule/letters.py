@@ -39,7 +39,7 @@ Keeps = Callable[[Mapping[str, bool]], bool | None]
 
 
 class TruthTable(msgspec.Struct, frozen=True):
-    """A Boolean function. `values[i]` is its value when each predicate `atoms[j]` is bit j of i."""
+    """A Boolean function. `values[i]` is its value if each predicate `atoms[j]` has the value of bit j of i."""
 
     atoms: tuple[str, ...]
     values: bytes
@@ -49,7 +49,7 @@ class TruthTable(msgspec.Struct, frozen=True):
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """Return the truth table of a propositional formula over `names`, or over its own predicates by default.
+    """Return the truth table of a propositional formula over `names` or, by default, over the formula's own predicates.
 
     `ALWAYS f` is treated as `f` at the current act.
     """
@@ -139,8 +139,8 @@ class ActValues(msgspec.Struct, frozen=True):
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
         """Return the rule's table over the action and the unknown predicates among `names`.
 
-        `states` contains one function per possible monitor state. The function reports whether an act complies with the
-        rule.
+        `states` contains one function per possible state of the monitor. The function reports whether an act complies
+        with the rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
@@ -203,7 +203,7 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 
 
 TABLE_CAP = 18
-"""If at most this many predicates are connected, truth tables give the possible letters."""
+"""If no more than this many predicates are connected, truth tables give the possible letters."""
 SEARCH_CAP = 1000
 """The maximum number of cases to try in a search for letters."""
 LETTER_CAP = 4096

@@ -61,7 +61,7 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
-    """Answer each JSON line with one line. Return the exit status, which is 3 if any line failed."""
+    """Answer each line of JSON with one line. Return the exit status, which is 3 if any line could not be answered."""
     status = 0
     for number, line in enumerate(stdin):
         reply: object
@@ -172,7 +172,7 @@ class Risk(Struct, frozen=True):
     """The probabilities that a rule is permanently violated within the first k acts, for k = 1, 2, ..."""
     ever: float
     unmet: float
-    """The probability that the episode ends while the rule is still waiting."""
+    """The probability that the episode ends while the rule is still waiting for an event."""
 
 
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:

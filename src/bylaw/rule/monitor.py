@@ -76,7 +76,7 @@ number of possible letters.
 
 class MonitorReport(Struct, frozen=True):
     broke: bool | None
-    """Whether this act (or the end of the episode) broke the rule. None if unknown."""
+    """Whether this act, or the end of the episode, broke the rule. None if unknown."""
     verdict: StateVerdict | None
     holds: bool | None
 
@@ -215,7 +215,7 @@ class Family:
         return self._monitors[binding]
 
     def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, MonitorReport]:
-        """Read one act: `values` for the bindings that it concerns, `others` for all other bindings."""
+        """Read one act. `values` is for the bindings that the act concerns, and `others` is for all other bindings."""
         for binding in values:
             self.monitor(binding)
         reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
@@ -385,13 +385,13 @@ class Act(Struct, frozen=True):
     effect: str
     """The effect of the called tool. Empty for a message."""
     fault: str = ""
-    """Why the arguments of a call are unreliable."""
+    """Why the call's arguments are unreliable."""
     captured: bool = True
     """False for a message with no recorded text."""
     without_call: bool = False
     """Whether the turn makes no calls, so that the message waits for the user's reply."""
     asked: str = ""
-    """The agent's last message before this turn. The user may have answered it."""
+    """The agent's last message before this turn. The user may have answered this message."""
 
     def returns(self) -> list[str]:
         return [result.text for result in self.results]

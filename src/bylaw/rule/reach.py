@@ -1,4 +1,4 @@
-"""Finds the acts at which a rule can break if only certain acts are possible."""
+"""Finds the acts at which a rule can break, given that only certain acts are possible."""
 
 from collections.abc import Sequence
 

@@ -87,7 +87,7 @@ class Limit(Struct, frozen=True):
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        # Compare names as ids are compared, so that a different spelling is counted as the same customer.
+        # Compare names in the same way as ids, so that a different spelling is counted as the same customer.
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
@@ -98,7 +98,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def whom(self) -> str:
-        """Return what calls are counted by, in words."""
+        """Return the name of what calls are counted by, such as `agent`."""
         return f"`{self.per.rpartition('.')[2]}`"
 
 
@@ -114,7 +114,7 @@ class LintFinding(Struct, frozen=True):
     rules: tuple[str, ...]
     message: str
     subject: str = ""
-    """The action that can never be taken, or the predicate that cannot have a value."""
+    """The action that can never be taken, or the predicate that can never have a value."""
 
 
 def lint(

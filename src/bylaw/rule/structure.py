@@ -19,9 +19,9 @@ Embedder = Callable[[Sequence[str]], Sequence[Vector]]
 
 
 PLACES = 512
-"""The dimensions of an embedding of spelling."""
+"""The number of dimensions of a spelling embedding."""
 SIZES = (3, 4)
-"""The lengths of its n-grams."""
+"""The lengths of the n-grams in a spelling embedding."""
 MOST_CLUSTERS = 12
 
 

@@ -48,7 +48,7 @@ class Approvals:
     """The approvals requested in one conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
-        """Apply recorded changes. The first `before` changes belong to requests made before a handover."""
+        """Apply recorded changes. The first `before` of them belong to requests made before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._ends: dict[str, float] = {}
@@ -57,7 +57,7 @@ class Approvals:
         """Requests made on behalf of a previous principal. Approving them has no effect."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """Maps the id of each approval that another conversation requested to that conversation."""
+        """For each approval that another conversation requested, maps the approval's id to that conversation."""
         self._beside: list[Change] = []
         """Approved requests from other conversations of the same principal. They may belong to this conversation."""
         if changes or handed_over:

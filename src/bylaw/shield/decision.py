@@ -183,8 +183,8 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def feedback(self) -> str:
-        """The message for the agent: look-ups, questions or reasons. Empty if no policy objects, other than policies in
-        shadow mode.
+        """The message for the agent: look-ups, questions or reasons. Empty if only policies in shadow mode object, or
+        if none do.
         """
         return str(self.to_agent)
 

@@ -100,7 +100,7 @@ class DecisionService:
     _answers = _granted = 0
     """The number of model answers that earlier decisions have already reported."""
     _recalled: Recalled | None = None
-    """For a caller that keeps the history: the last card shown, or the name to use for the next card."""
+    """For a caller that keeps the history: the last card shown, or the name for the next card."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
@@ -225,8 +225,8 @@ class DecisionService:
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
         """Adapt a request to entries that other writers added after the first `known` events.
 
-        An event that appears both in the request and in those entries counts once. If `known` is 0, the caller cannot
-        have relied on any entry.
+        An event that is in both the request and those entries counts once. If `known` is 0, the caller cannot have
+        relied on any entry.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted

@@ -221,7 +221,7 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """Return as many as fit of the sentences most similar to the reason, in document order.
+    """Return the sentences that are most similar to the reason, up to the maximum length, in document order.
 
     The first sentence alone may be misleading without its exceptions.
     """

@@ -303,7 +303,7 @@ def _as_question(text: str) -> str:
 
 
 class _GuardGrounds:
-    """Builds the grounds that guards give for one call, and shares look-ups for missing facts among them."""
+    """Builds the grounds that guards give for one call. The guards share look-ups for missing facts."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -311,9 +311,9 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """Maps each fact to the look-up to make, if there is one, and the look-ups that failed."""
+        """Maps each fact to its look-up (if there is one) and to the look-ups that failed."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """Maps each name to the tool and arguments of a look-up and to the earlier calls that made it."""
+        """Maps each name to a look-up's tool and arguments, and to the earlier calls that made this look-up."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions

@@ -143,7 +143,7 @@ class LiveSession:
             raise UsageError("the agent's previous turn has not ended, so a new turn cannot begin", hint=hint)
 
     def resume_turn(self) -> None:
-        """Make the next call decided part of the agent's last turn, even if results have arrived since."""
+        """Make the next decided call part of the agent's last turn, even if results have arrived since."""
         self._apply(Mutation("resume_turn"))
 
     def decide(
@@ -258,8 +258,9 @@ class LiveSession:
         `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at` and
         `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
 
-        Raises `UsageError` if the card is unknown, was used, has expired or has another answer, or if a confirmation
-        does not count. Repeating the same answer is harmless. A reviewer's approval does not answer a card.
+        Raises `UsageError` if the card is unknown, was used, has expired or has a different answer, or if a
+        confirmation does not count. Repeating the same answer is harmless. A reviewer's approval does not answer a
+        card.
         """
         self._apply(self._confirming(card, yes, by, at, time, after))
         self.flush()

@@ -80,7 +80,7 @@ def check_target(pack: Pack, what: Target, name: str) -> None:
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    """Return a warning if no recent log entry matches the stop, since the name may be mistyped. Otherwise return an
+    """Return a warning if no recent log entry matches the stop, because the name may be mistyped. Otherwise return an
     empty string.
     """
     if what == "all":

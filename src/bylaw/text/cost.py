@@ -10,13 +10,13 @@ STEPS = 2_000_000
 
 
 class TooCostly(BylawError):
-    """Raised if the request would take too long. Nothing is decided or written."""
+    """Raised if the request would take too long. In that case nothing is decided or written."""
 
     code = "BY705"
 
 
 class Cost:
-    """The steps that a request may still use. Inside `with`, all work done by the current task is counted."""
+    """The steps that a request may still use. Inside a `with` block, all work done by the current task is counted."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps

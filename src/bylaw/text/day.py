@@ -21,7 +21,7 @@ _YEAR = r"(?:,?\s((?:19|20)\d\d)(?![\d:]))?"
 _ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _FIGURED = re.compile(r"\d[-/.]\d")
 _TIMED = re.compile(r"\d\s?(?:[:.]\d\d|[ap]\.?m|h|uhr)")
-"""A quick test: if text does not match this, it contains no time of day."""
+"""A quick test. A text that this does not match contains no time of day."""
 _ISO = re.compile(r"(?<![\d-])(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?!\d)")
 _MONTH_FIRST = re.compile(
     rf"\b{_MONTH}\s(?:the\s)?{_NUMBER}(?:{_TO}{_WEEKDAY}{_NUMBER}(?!\s(?:of\s)?{_MONTH}))?{_YEAR}"

@@ -30,7 +30,7 @@ class Spelling:
         # If underscores are kept, a value with spaces also matches when it is written with underscores, and vice versa.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
-        # "250.00" states 250, although 250 is only part of it. This is an exception.
+        # "250.00" states 250, although a number usually must not be part of a longer one.
         forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
         self._said = tuple(dict.fromkeys(forms))
         self.written: tuple[str, ...] = (plain,)
@@ -69,7 +69,7 @@ class Spelling:
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
-        """Like `said_in`, but the value may also be inside a longer word or number."""
+        """Like `said_in`, except that the value may also be inside a longer word or number."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
