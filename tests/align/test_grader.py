@@ -115,7 +115,9 @@ def test_rows_of_another_pack_are_refused_and_texts_nobody_can_mark_are_counted(
     assert graded([ROW, texts], "clinic", has_judge=True) == ([ROW, texts], 0)
     with pytest.raises(UsageError, match="no row can be graded"):
         graded([texts], "clinic")
-    with pytest.raises(UsageError, match="row 1 needs the policy `upgrade-balance`, which pack `tau-airline/tau2` has"):
+    with pytest.raises(
+        UsageError, match="row 1 needs the policy `upgrade-balance`, which is not in pack `tau-airline/tau2`"
+    ):
         graded([ROW], "tau-airline/tau2")
 
 

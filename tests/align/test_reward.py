@@ -112,7 +112,7 @@ BAD = [
     ({"format_ok": 1}, "expected `bool`, got `int` - at `$.format_ok`"),
     ({"required": "P1"}, "got `str` - at `$.required`"),
     ({"expected": {"judge": 11}}, "`float` <= 10.0 - at `$.expected.judge`"),
-    ({"expected": {"judge": 1, "tool": "t"}}, "expected has both of `tool` and `judge`, and must have exactly one"),
+    ({"expected": {"judge": 1, "tool": "t"}}, "expected has both of `tool` and `judge`, but must have exactly one"),
     ({"expected": {}}, "expected has neither of `tool` and `judge`"),
     ({"expected": {"tool": "t"}}, "missing required field `arguments` - at `$.expected`"),
     ({"expected": {"tool": "t", "arguments": []}}, "got `array` - at `$.expected.arguments`"),

@@ -56,7 +56,7 @@ def test_stage_3_is_graded_by_the_pack_of_its_rows_and_by_no_other(tmp_path):
     (tmp_path / "rl.jsonl").write_text(json.dumps(ROW) + "\n")
     assert ask(tmp_path, "--stage", "3").startswith("cannot tell which pack")
     said = ask(tmp_path, "--stage", "3", "--pack", "tau-airline/tau2")
-    assert said.startswith("row 1 needs the policy `visit-copay`, which pack `tau-airline/tau2` has not")
+    assert said.startswith("row 1 needs the policy `visit-copay`, which is not in pack `tau-airline/tau2`")
     text = {**ROW, "expected": {"text": "All set."}, "slots": []}
     (tmp_path / "rl.jsonl").write_text(json.dumps(text) + "\n")
     assert ask(tmp_path, "--stage", "3", "--pack", "clinic").startswith("no row can be graded; use --judge MODEL")

@@ -138,7 +138,7 @@ def test_what_it_costs_is_told_before_anything_is_asked(folder: Path, monkeypatc
     done = bylaw(folder, *AUDIT, "--llm", "small", "--budget", "1")
     first, *rest = done.stdout.splitlines()
     assert first.startswith("small will be sent 2 requests: about ")
-    assert first.endswith("--budget allows 1, so the rest stay undecided.")
+    assert first.endswith("--budget allows no more than 1, so the rest stay undecided.")
     assert any("The model was not asked" in line for line in rest)
 
 

@@ -90,7 +90,7 @@ def test_times_that_are_no_times_are_no_period(shop: Shop) -> None:
 def test_a_pack_that_sets_the_time_says_that_it_overrides_the_logs(shop: Shop) -> None:
     shop.logs(at(1_750_000_000, record(*HASTY)))
     command = f"bylaw audit logs.jsonl --pack {shop.pack} --out out"
-    told = "The pack sets the time (`now: 2025-01-01T10:00:00`). Calls were judged at that time"
+    told = "The pack sets the time (`now: 2025-01-01T10:00:00`). Calls were judged as of that time"
     assert told in " ".join(run(command, shop.root).stdout.split())
     manifest = shop.pack / "pack.yaml"
     manifest.write_text("".join(line for line in manifest.read_text().splitlines(True) if not line.startswith("now:")))

@@ -127,7 +127,7 @@ def test_a_compliant_call_shows_its_arguments_and_what_was_checked(tmp_path: Pat
     assert "checked, compliant:" in shown
     assert "only-paid: " in shown
     (tmp_path / "logs.jsonl").unlink()
-    assert "the log with its arguments was moved" in run("bylaw explain out t1 3", tmp_path).stdout
+    assert "the log that contains its arguments was moved" in run("bylaw explain out t1 3", tmp_path).stdout
 
 
 def test_a_step_that_only_broke_a_rule_can_be_explained(tmp_path: Path) -> None:

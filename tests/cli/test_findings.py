@@ -139,9 +139,9 @@ def test_a_document_given_and_found_is_never_called_missing(tmp_path: Path) -> N
     logs.write_text(json.dumps([{"task_id": 0, "reward": 1.0, "info": {}, "traj": messages, "trial": 0}]))
     (tmp_path / "policy.md").write_text("# Another policy\n\nBe kind.\n")
     ran = bylaw(tmp_path, "audit", logs, "--pack", "tau-airline/tau1", "--document", "policy.md")
-    assert "Citations have only" not in " ".join(ran.stdout.split())
+    assert "Citations give only" not in " ".join(ran.stdout.split())
     without = bylaw(tmp_path, "audit", logs, "--pack", "tau-airline/tau1")
-    assert "Citations have only heading and line" in " ".join(without.stdout.split())
+    assert "Citations give only the heading and the line" in " ".join(without.stdout.split())
 
 
 def test_a_document_given_twice_is_an_error(tmp_path: Path) -> None:

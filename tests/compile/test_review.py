@@ -258,7 +258,7 @@ def test_the_numbers_of_a_compile_are_those_of_check_and_of_the_files(tmp_path: 
 @pytest.mark.parametrize(("tools", "policies"), [(40, 4), (200, 12), (200, 24)])
 def test_the_estimate_is_within_a_factor_of_two(tools: int, policies: int, tmp_path: Path) -> None:
     given, chat = house(tmp_path, tools=tools, policies=policies), Reader()
-    told = re.search(r"in all about (\d+) requests", forecast(given)[-1])
+    told = re.search(r"about (\d+) requests in all", forecast(given)[-1])
     asked = len(compile_pack(given, chat)[1].asked)
     assert told is not None
     assert asked / 2 <= int(told[1]) <= 2 * asked, (told[1], asked)

@@ -101,7 +101,7 @@ def test_learned_weights_stand_on_the_review_page_and_in_the_terminal(tmp_path: 
     place(tmp_path / "shop", made)
     weight = read_yaml(made["weights.yaml"], file="weights.yaml").data["weights"]["confirm-refunds"]
     line = f"weight {weight:.2f}, learned from labelled calls"
-    shares = "on the 4 held back, the rules are right in 100.0% with them and 50.0% without"
+    shares = "on the 4 held back, the rules are correct for 100.0% with the weights and 50.0% without"
     shown = bylaw(tmp_path, "review", "shop", "--page", "review.html").stdout
     page = (tmp_path / "review.html").read_text()
     assert shares in page
@@ -129,7 +129,7 @@ def test_the_command_learns_from_labels_and_an_update_learns_again(
     assert "weights: not used: accuracy on the 4 held-back examples does not rise" in done.stdout, done.stderr
     write_labels(tmp_path, labelled(unasked_is_safe=True))
     again = bylaw(tmp_path, "compile", "--update", "pack")
-    assert "the rules are right in 100.0% with them and 50.0% without" in again.stdout, again.stderr
+    assert "the rules are correct for 100.0% with the weights and 50.0% without" in again.stdout, again.stderr
     assert "confirm-refunds has a new check" in again.stdout
 
 

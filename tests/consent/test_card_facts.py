@@ -512,7 +512,7 @@ def test_what_is_too_long_to_read_gets_no_card() -> None:
         ([("total price", "plan id")], 9, "looks like an argument"),
         ([("title: total price", "currency: Euro")], 9, "`Euro` is not a currency"),
         ([("unit: GB", "currency: Euro")], 10, "`Euro` is not a currency"),
-        ([(" for {price}", "")], 8, "does not have `{price}`"),
+        ([(" for {price}", "")], 8, "does not contain `{price}`"),
         ([("{price}", "{cost}")], 8, "`cost` in `put_as` is not a parameter of `add_data` and not in its `show`"),
         ([("title: total", "colour: total")], 9, "colour"),
     ],

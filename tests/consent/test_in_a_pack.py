@@ -258,7 +258,7 @@ def test_audited_a_model_settles_what_was_told_and_never_a_card(consented: str, 
         ("", "Cancel R-1001.", "the user has not been asked to confirm this call", True),
         (ASKED, "No.", "Make the call only if the user changes their mind", False),
         (ASKED, "Yes, half of it.", "the user's yes came with a condition, so it does not count", True),
-        (OPEN, "Yes.", "they must answer a card that shows this call", True),
+        (OPEN, "Yes.", "the user must answer a card that shows this call", True),
     ],
 )
 def test_the_agent_is_told_the_next_step(told: str, said: str, feedback: str, gets_card: bool) -> None:

@@ -86,7 +86,7 @@ def test_a_column_of_that_name_counts_first() -> None:
         ("{type: list, keys_of: Loan.owner}", "`Loan.owner` is not a field"),
         ("{type: list, keys_of: Loan}", "`Loan` is not a field"),
         ("{type: string, keys_of: Loan.member_id}", "a field with `keys_of` is a list"),
-        ("{type: list, keys_of: Pair.member_id}", "need one key field each"),
+        ("{type: list, keys_of: Pair.member_id}", "must each have one key field"),
     ],
 )
 def test_keys_of_names_a_field_that_points_back(said: str, fault: str) -> None:

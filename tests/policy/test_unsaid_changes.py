@@ -77,7 +77,7 @@ def test_check_lists_the_writes_that_a_model_may_allow_without_a_request(capsys:
     report = check(bank("source", ", prepares: true"))
     assert report.record()["preparing"] == ["transfer"]
     print_checked(report, open_console(), whole=True)
-    assert "a model may allow these without a request: transfer" in capsys.readouterr().out
+    assert "a model may allow these calls without a request: transfer" in capsys.readouterr().out
 
 
 SHOP = {

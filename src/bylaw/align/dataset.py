@@ -247,8 +247,8 @@ def write_card(out: Path, pack: Pack, source: Source, *, ungraded: int = 0) -> P
         parts.append(f"Conversations left out:\n\n| why | conversations |\n|---|---|\n{dropped}")
     if ungraded:
         parts.append(
-            f"{ungraded} replies of the held-out conversations are not in `rl`: they contain no value from a result, a"
-            " guard or the next write, or they deny something, so only a judge model can grade them (`--for-judge`)."
+            f"{ungraded} replies from the held-out conversations are not in `rl`: they contain no value from a result,"
+            " a guard or the next write, or they deny something, so only a judge model can grade them (`--for-judge`)."
         )
     parts += [SHAPE, THOUGHTS[source.thoughts]]
     path = out / "README.md"
@@ -441,7 +441,7 @@ def build_from_tasks(
     dropped: Counter[str] = Counter()
     training = gold_series("training", pack, times, seed, dropped, watch)
     tried = gold_series("rl", pack, rl_times, seed, dropped, watch)
-    source = Source("Gold conversations of the desk's training tasks, played by its expert.", command, dropped)
+    source = Source("Gold conversations for the desk's training tasks, played by its expert.", command, dropped)
     return write_sets(pack, out, training, tried, turns=turns, seed=seed, source=source)
 
 

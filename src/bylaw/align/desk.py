@@ -110,7 +110,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
     """
     desk = open_desk(pack)
     if part not in desk.parts:
-        raise UsageError(f"unknown part `{part}`", hint=f"one of {', '.join(desk.parts)}")
+        raise UsageError(f"unknown part `{part}`", hint=f"use one of {', '.join(desk.parts)}")
     return desk.tasks(part, times if part in ("training", "rl") else 1)
 
 

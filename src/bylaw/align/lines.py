@@ -56,7 +56,7 @@ def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> T
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(
-            f"{name} has {many} of `tool` and `{words}`, and must have exactly one - at `$.{name}`"
+            f"{name} has {many} of `tool` and `{words}`, but must have exactly one - at `$.{name}`"
         )
     try:
         return msgspec.convert(found, ToolCall if "tool" in found else kind)

@@ -52,7 +52,7 @@ def read_output(raw: str) -> Output:
     body = fenced[1].strip() if fenced else rest
     if not body.startswith(("{", "[")):
         if '{"name"' in body:
-            return Output(thought, None, {}, "", "a call stands alone, without other text", rest)
+            return Output(thought, None, {}, "", "a call must stand alone, without other text", rest)
         return Output(thought, None, {}, rest, "", rest)
     return _read_call(thought, body, rest)
 
@@ -61,9 +61,9 @@ def _read_call(thought: str | None, body: str, rest: str) -> Output:
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        return Output(thought, None, {}, "", "the call is not one JSON object", rest)
+        return Output(thought, None, {}, "", "the call is not a single JSON object", rest)
     if not isinstance(found, dict):
-        return Output(thought, None, {}, "", "one call at a time, as one JSON object", rest)
+        return Output(thought, None, {}, "", "make one call at a time, as a single JSON object", rest)
     call = cast(dict[str, Any], found)
     arguments = call.get("arguments", {})
     if not isinstance(call.get("name"), str) or not isinstance(arguments, dict) or set(call) - {"name", "arguments"}:

@@ -128,7 +128,8 @@ class Answerer:
         told: list[str] = []
         if self._unreachable is not None:
             told.append(
-                f"The model was not asked: {self._unreachable}. Questions that only it can settle stay undecided."
+                f"The model was not asked: {self._unreachable}. Questions that only the model can settle stay"
+                " undecided."
             )
         if count := len(self._waiting):
             waits = "1 request waits" if count == 1 else f"{count} requests wait"
@@ -315,8 +316,12 @@ class Estimate:
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
         answers = sum(each.max_tokens for each in every)
         tokens = f"about {characters // LETTERS_PER_TOKEN:,} tokens, plus at most {answers:,} tokens of answers"
-        more = f"; {leads:,} of them ask for a plan, and each plan leads to a few more" if leads else ""
-        over = f". --budget allows {self._most:,}, so the rest stay undecided" if self.requests > self._most else ""
+        more = f"; {leads:,} of them ask for a plan, and each plan leads to a few more requests" if leads else ""
+        over = (
+            f". --budget allows no more than {self._most:,}, so the rest stay undecided"
+            if self.requests > self._most
+            else ""
+        )
         folder = llm.removeprefix("batch:")
         if folder == llm:
             return f"{llm} will be sent {count}: {tokens}{more}{over}."

@@ -94,7 +94,8 @@ class EndpointEmbedder:
         found = [normalised(each.embedding) for each in sorted(answer.data, key=lambda each: each.index)]
         if len(found) != len(texts) or len({len(each) for each in found}) != 1:
             raise UsageError(
-                f"{len(found)} embeddings for {len(texts)} texts, or embeddings of different lengths",
+                f"the endpoint returned {len(found)} embeddings for {len(texts)} texts, or embeddings of different"
+                " lengths",
                 place=self._address,
             )
         return found

@@ -138,7 +138,7 @@ def check_baseline(store: Store, *, redacted: str | None = None) -> None:
             hint="audit again",
         )
     if store.summary["redacted"] != redacted:
-        hint = "run both audits with --redact and the same --redact-key, or both without"
+        hint = "run both audits with --redact and the same --redact-key, or run both without --redact"
         raise UsageError(
             "finding ids differ: the earlier audit was redacted with another key", place=str(store.path), hint=hint
         )

@@ -101,7 +101,7 @@ class Shelf:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
             raise WorldError(
-                "Bylaw can find the database of these runs only for local files", hint="audit a local copy"
+                "Bylaw can find the database for these runs only if the logs are local files", hint="audit a local copy"
             )
         key = (pack.name, str(file))
         if key not in self._worlds:

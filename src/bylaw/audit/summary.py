@@ -366,12 +366,13 @@ def notes(summary: JsonRecord) -> list[str]:
         told.append(f"Outcomes come from: {sources}.")
     if others := summary["other_documents"]:
         told.append(
-            f"The document does not belong to {', '.join(others)}, so findings under those packs cite only heading and"
-            " line."
+            f"The document does not belong to {', '.join(others)}, so findings under those packs cite only the heading"
+            " and the line."
         )
     elif summary["citations"] != "text":
         told.append(
-            "Citations have only heading and line, because the pack does not contain its document. Add --document."
+            "Citations give only the heading and the line, because the pack does not contain its document. Add"
+            " --document."
         )
     if summary["unreviewed_policies"]:
         count = len(summary["unreviewed_policies"])
@@ -409,8 +410,8 @@ def notes(summary: JsonRecord) -> list[str]:
         )
     if summary["clock"] and summary["period"] is not None:
         told.append(
-            f"The pack sets the time (`now: {', '.join(summary['clock'])}`). Calls were judged at that time, not at"
-            " the times in the logs."
+            f"The pack sets the time (`now: {', '.join(summary['clock'])}`). Calls were judged as of that time, not"
+            " as of the times in the logs."
         )
     for limit in summary.get("limits", []):
         if limit["over"] or limit["open"]:

@@ -162,7 +162,7 @@ def data_command(
     world: Annotated[
         File,
         click.Path(path_type=Path, exists=True),
-        "The database at the start of the logs, used by the audit that filters the logs.",
+        "The database before the conversations, used by the audit that filters the logs.",
     ] = None,
     audit: EarlierAudit = None,
     thoughts: Annotated[GivenFile, "Thoughts from `bylaw align thoughts --written`, instead of verified ones."] = None,
@@ -237,7 +237,7 @@ def pairs_command(
     logs: SomeLogs = (),
     *,
     pack: SomePack = None,
-    world: Annotated[File, click.Path(path_type=Path, exists=True), "The database at the start of the logs."] = None,
+    world: Annotated[File, click.Path(path_type=Path, exists=True), "The database before the conversations."] = None,
     audit: EarlierAudit = None,
     out: Annotated[Path, "--out DIR", "Folder for the rows."],
 ) -> int:
@@ -291,7 +291,8 @@ def score_command(
     mismatch: Annotated[
         str | None,
         click.Choice(["paper", "floor"]),
-        "Reward for a call instead of text, or text instead of a call. paper: 0. floor: -3, the default with --rows.",
+        "Reward if the answer is a call but should be text, or the reverse: paper (0), or floor (-3, the default with"
+        " --rows).",
     ] = None,
     compliance: Annotated[
         float,
@@ -337,7 +338,7 @@ def train_command(
     terms: Annotated[
         str,
         "--reward TERMS",
-        "Stage 3: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance a weight of 3.",
+        "Stage 3 reward: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance a weight of 3.",
     ] = "full",
     pack: Annotated[
         str | None, "--pack PACK", "Stage 3: the pack to grade against (default: the pack in `data.json`)."
@@ -348,7 +349,7 @@ def train_command(
         "Stage 3: a model at OPENAI_BASE_URL that grades replies, as in the paper, instead of grading by slots.",
     ] = None,
     mismatch: Annotated[
-        Mismatch, "Stage 3: reward for a call instead of text, or text instead of a call. paper: 0. floor: -3."
+        Mismatch, "Stage 3: reward if the answer is a call but should be text, or the reverse: paper (0) or floor (-3)."
     ] = "floor",
     fresh: Annotated[bool, "Start over even if the folder has a checkpoint."] = False,
 ) -> None:
@@ -413,7 +414,7 @@ def _setting(text: str) -> tuple[str, Any]:
 def eval_command(
     *,
     agent: Annotated[
-        str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a scripted agent of the practice tasks."
+        str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a scripted agent for the practice tasks."
     ],
     model: Annotated[Name, "Name of the model at the endpoint."] = "",
     policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the context contains the policy."] = "none",

@@ -25,7 +25,7 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     ] = None
     memory: Annotated[Folder, "For --llm: folder for answers and plans."] = None
     embedder: Annotated[
-        Name, "For --memory: how to compare plans: hashed, wordllama (`embed` extra), a folder or a URL."
+        Name, "With --memory, how to compare plans: hashed, wordllama (`embed` extra), a folder or a URL."
     ] = ""
     operations: Annotated[
         tuple[str, ...],

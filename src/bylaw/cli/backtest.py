@@ -25,7 +25,7 @@ def backtest_command(
     *,
     old: Annotated[str, "--old PACK", "The current pack."],
     new: Annotated[str, "--new PACK", "The changed pack."],
-    show: Annotated[int, "--show N", click.IntRange(min=0), "Calls to list for each kind of change."] = 5,
+    show: Annotated[int, "--show N", click.IntRange(min=0), "Calls to list per kind of change."] = 5,
     as_json: Annotated[bool, "--json", "Print every change as JSON."] = False,
 ) -> int:
     """Show how a pack change would affect recorded calls.

@@ -86,7 +86,7 @@ def _next(report: CheckReport, sections: Sequence[Section]) -> str:
     if first is not None:
         return first.next
     if drafted:
-        return f"nothing is enforced yet: write a guard for {', '.join(drafted)}, or accept each by name"
+        return f"nothing is enforced yet: write a guard for {', '.join(drafted)}, or accept each of them by name"
     return "no action needed" if report.sentences else "no action needed; --document adds coverage by sentence"
 
 
@@ -195,7 +195,7 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield Section(f"{_counted(len(entries), 'write', '')} confirmed with facts from look-ups", entries, "dim", "")
     if report.preparing:
         title = _counted(len(report.preparing), "write", "only prepares other calls", "only prepare other calls")
-        then = f"a model may allow these without a request: {', '.join(report.preparing)}"
+        then = f"a model may allow these calls without a request: {', '.join(report.preparing)}"
         yield Section(title, [then], "dim", "")
     if report.unread:
         title = f"spoken consent stays undecided: {', '.join(f'`{name}`' for name in report.unread)}"

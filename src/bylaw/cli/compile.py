@@ -45,7 +45,7 @@ def compile_command(
     price: Annotated[str, "--price IN,OUT", "Dollars per million tokens, such as 2.5,10."] = "",
     refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable and merge duplicates."] = 0,
     embedder: Annotated[
-        Name, "For --refine: how to compare rules: hashed, wordllama (`embed` extra), a folder or a URL."
+        Name, "With --refine, how to compare rules: hashed, wordllama (`embed` extra), a folder or a URL."
     ] = "",
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
     send_records: Annotated[bool, "Allow requests to quote logged calls that a rejected check flagged."] = False,
@@ -85,7 +85,7 @@ def compile_command(
     elif not documents:
         raise UsageError("no policy document", hint="add --document FILE, or --update PACK")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
-        hint = "choose another folder with --out, or add --update, or add --overwrite if the pack was compiled"
+        hint = "choose another folder with --out, add --update or, if the pack was compiled, add --overwrite"
         raise UsageError("the folder already has a pack", place=str(out), hint=hint)
     reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
@@ -95,7 +95,7 @@ def compile_command(
     if clock is not None:
         print(f'time of every call: {clock.now}, from "{clock.sentence}"; to change it, add --now TIME')
     elif not made_of.now and (stated := stated_clock(reading.document)) is not None:
-        print(f'calls in the logs have times; time for trying checks: {stated.by_day}, from "{stated.sentence}"')
+        print(f'calls in the logs have times; time used for trying checks: {stated.by_day}, from "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
     rejected: dict[str, str] = {}

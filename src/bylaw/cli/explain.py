@@ -298,7 +298,7 @@ class _Explanation(Struct, frozen=True):
         if step < len(self.events):
             self._say(2, _short(json.dumps(self.events[step]["arguments"], ensure_ascii=False), 1000))
         else:
-            self._say(2, "the log with its arguments was moved", "dim")
+            self._say(2, "the log that contains its arguments was moved", "dim")
         for origin in line.get("origins", []):
             self._say(2, f"value    {origin_words(origin)}")
         if line["executed"] is None:

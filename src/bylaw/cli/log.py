@@ -293,15 +293,17 @@ def remove_command(
     *,
     of: TenantLog,
     before: Annotated[
-        str | None, "--before TIME", "All conversations that ended before this time: 2026-03-31, or a date and time."
+        str | None,
+        "--before TIME",
+        "Remove conversations that ended before this time: 2026-03-31, or a date and time.",
     ] = None,
     even_live: Annotated[bool, "Also remove conversations from the last day, which may still be running."] = False,
     person: Annotated[
         str | None,
         "--person NAME=VALUE",
-        "All conversations with this value in their context, such as signed_in_as=C7.",
+        "Remove conversations with this value in their context, such as signed_in_as=C7.",
     ] = None,
-    mentions: Annotated[str | None, "--mentions TEXT", "All conversations that contain this text."] = None,
+    mentions: Annotated[str | None, "--mentions TEXT", "Remove conversations that contain this text."] = None,
     anchors: Anchors = None,
     signing_key: SigningKey = None,
 ) -> int:
@@ -336,7 +338,7 @@ def remove_command(
 def fold_command(
     *,
     of: TenantLog,
-    before: Annotated[str, "--before TIME", "Delete entries before this time: 2026-03-31, or a date and time."],
+    before: Annotated[str, "--before TIME", "Delete entries written before this time: 2026-03-31, or a date and time."],
     anchors: Anchors = None,
     signing_key: SigningKey = None,
 ) -> int:
@@ -409,7 +411,7 @@ def person() -> str:
 
 class AnswerOptions(TenantLog, frozen=True, kw_only=True):
     by: Annotated[str, "Your name, for the log.", {"default": person, "show_default": "you"}]
-    note: Annotated[str, "Reason, shown to the agent if you reject."] = ""
+    note: Annotated[str, "Reason, shown to the agent after a rejection."] = ""
 
 
 @command("approve", log_command)

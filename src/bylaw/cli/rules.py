@@ -143,7 +143,7 @@ def list_command(pack: PackArgument) -> None:
 @command("draw", rules_command)
 def draw_command(
     pack: PackArgument,
-    name: Annotated[str, "A rule (its automaton), or an action (its circuit)."],
+    name: Annotated[str, "The rule or action to draw."],
     *,
     out: Annotated[File, "Where to write the SVG (default: standard output)."] = None,
 ) -> None:
@@ -183,7 +183,7 @@ def clusters_command(pack: PackArgument) -> None:
     found = cluster(book.every, states)
     for number, group in enumerate(found.groups, 1):
         console.print(Text(f"group {number}: {', '.join(group)}"))
-    table = Table("rule", "vagueness", box=box.SIMPLE, title="Vagueness of rules (1: the rule adds no information)")
+    table = Table("rule", "vagueness", box=box.SIMPLE, title="Vagueness of the rules (1: the rule adds no information)")
     for name, score in rule_vagueness(book.every, vagueness(states) | vagueness(actions)).items():
         table.add_row(name, f"{score:.2f}")
     console.print(table)

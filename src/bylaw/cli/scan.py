@@ -32,7 +32,7 @@ _READING = {
     "(a to b)": "the 95% confidence interval of the share.",
     "id @step": "a call, by its conversation and its event number. Events are messages, calls and results, counted from"
     " 0; system messages are not counted.",
-    "left out": "arguments that often have values without a known source. One more such value is not suspicious.",
+    "left out": "arguments that often have values without a known source. Another such value is not suspicious.",
     "and more": "a list shows three calls; --json has the first 20, or the number in --examples.",
 }
 _LIMITS = (
@@ -239,7 +239,7 @@ def _sources(found: Scan) -> Iterator[_Section]:
     note = "No tool result and no user message contains these values. Whole numbers below 20 are left out."
     yield _Section("Arguments with no known source", entries, note=note, empty="none")
     texts = sorted((each for each in every if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
-    note = "Prompt injection looks like this."
+    note = "Prompt injection can look like this."
     entries = [_argument(each, each.text, each.from_text, "") for each in texts]
     yield _Section("Arguments found only in free text inside a tool result", entries, note=note, empty="none")
 

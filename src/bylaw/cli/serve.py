@@ -55,10 +55,10 @@ def serve_command(
     webhook: Annotated[
         str,
         "--webhook URL",
-        "URL to notify of calls that wait for approval; signed with BYLAW_WEBHOOK_SECRET if set.",
+        "URL to notify of calls that wait for approval. Requests are signed if BYLAW_WEBHOOK_SECRET is set.",
     ] = "",
-    anchors: Annotated[File, "File for anchors, for `bylaw log verify --anchors`.  [default: LOG.anchors]"] = None,
-    connections: Annotated[int, click.IntRange(1), "Concurrent connections per client address and worker."] = 512,
+    anchors: Annotated[File, "File for anchors, read by `bylaw log verify --anchors`.  [default: LOG.anchors]"] = None,
+    connections: Annotated[int, click.IntRange(1), "Maximum connections per client address and worker."] = 512,
     workers: Annotated[int, click.IntRange(1, 64), "Worker processes."] = 1,
     asking: ModelOptions,
 ) -> int:
@@ -71,7 +71,7 @@ def serve_command(
 
     if new_key is not None:
         key, role = make_key(), "approve" if approver else "review" if reviewer else "view" if viewer else "decide"
-        print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
+        print(f"key (will not be shown again): {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
         return 0
     if not pack:
         raise UsageError("no pack", hint="add --pack")

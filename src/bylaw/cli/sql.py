@@ -79,7 +79,7 @@ def _print(names: list[str], rows: list[tuple[Any, ...]], to: str) -> None:
             console.print(table, markup=False)
             if len(rows) > _SHOWN:
                 console.print(
-                    f"the first {_SHOWN} of {len(rows):,} rows; --to csv prints all", style="dim", markup=False
+                    f"the first {_SHOWN} of {len(rows):,} rows; --to csv prints all of them", style="dim", markup=False
                 )
 
 

@@ -277,8 +277,8 @@ def describe_weights(learned: Mapping[str, Any]) -> str:
         return f"weights: {examples} labelled calls, none held back"
     with_weights, without = (learned.get(f"kept_back_right_{each}_weights", 0) for each in ("with", "without"))
     return (
-        f"weights: {examples} labelled calls; on the {kept_back} held back, the rules are right in {with_weights:.1%}"
-        f" with them and {without:.1%} without"
+        f"weights: {examples} labelled calls; on the {kept_back} held back, the rules are correct for"
+        f" {with_weights:.1%} with the weights and {without:.1%} without"
     )
 
 

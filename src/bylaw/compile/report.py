@@ -80,5 +80,5 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
         f"the document has {sentences} sentences, the catalogue {len(source.cards)} tools",
         f"first round, as it is: {first}",
         *(f"then about {count:>3} for {what}" for what, count in later.items()),
-        f"in all about {first.requests + sum(later.values())} requests for about {told}",
+        f"about {first.requests + sum(later.values())} requests in all, for about {told}",
     ]

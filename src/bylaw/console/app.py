@@ -144,7 +144,8 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
     except Preparing as error:
         return _later(request, error.what)
     except (BylawError, OSError) as error:
-        return _later(request, f"The audit cannot be read at the moment. It is being written, or was moved. ({error})")
+        told = f"The audit cannot be read at the moment. It is still being written or has been moved. ({error})"
+        return _later(request, told)
     try:
         return await run_in_threadpool(answer, asked)
     except Preparing as error:

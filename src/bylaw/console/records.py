@@ -41,7 +41,7 @@ COMMENT = 2000
 _WAIVERS = (
     "# Waived findings, each with an owner, a reason and an expiry date: see `bylaw audit --waivers`.\nwaivers:\n"
 )
-_ATTESTATIONS = "# Reviewers' answers on undecided calls. `bylaw audit` applies them.\nattestations:\n"
+_ATTESTATIONS = "# Reviewers' answers about undecided calls. `bylaw audit` applies them.\nattestations:\n"
 _COMMENTS = "# Comments on policies. They do not affect sign-off: see `bylaw review`.\ncomments:\n"
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")

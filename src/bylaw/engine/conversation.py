@@ -221,7 +221,10 @@ class Conversation:
         if not is_known and not is_late:
             which = f" `{id}`" if id else f" of `{tool}`" if tool else ""
             what = f"no call{which} is waiting for a result"
-            hint = "report the call first (`call` of a conversation, `decide` of a session); its result has the same id"
+            hint = (
+                "report the call first (with `call` on a conversation or `decide` on a session);"
+                " its result must have the same id"
+            )
             raise UsageError(what, hint=hint)
         self._script.answer(shown, id, tool, error=error, captured=captured, refused=refused, is_decided=True)
         withhold_refusals(self._script.events, len(self._script.events) - 1)

@@ -135,7 +135,7 @@ class PutCards:
         if standing.answer is answer.yes:
             return False
         if standing.answer is False:
-            raise UsageError(f"{name} was answered with no", hint="have the agent repeat its call")
+            raise UsageError(f"the answer to {name} was no", hint="have the agent repeat its call")
         expires, at = standing.card.expires, now if time is None else time
         if expires is not None and at is not None and at >= expires:
             raise UsageError(f"{name} has expired", hint=_ANOTHER)

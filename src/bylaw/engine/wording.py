@@ -192,7 +192,7 @@ _TO_AGENT = {
     "perhaps_spent": "this call or an equivalent one was made before and may have run",
     "unanswered": "the user's answer is unknown here",
     "changed_card": "the text of the card was changed or is no longer true, so the user's answer does not count",
-    "unread": "the messages do not show clearly that the user agrees: they must answer a card that shows this call",
+    "unread": "the messages do not show clearly that the user agrees: the user must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
     "expired": "the user's last answer is too old to count",
     "interrupted": "another message came between the card and the answer; the answer must directly follow the card",

@@ -297,7 +297,7 @@ class ChangeReader:
             return f"remove by {record['by']}", record["remove"]
         how = next(iter(record), "")
         if len(record) != 1 or how not in ("is", "plus", "minus", "append", "extend", "remove"):
-            hint = "use one of is, to, plus, minus, append, extend, remove, or of and key"
+            hint = "use one of is, to, plus, minus, append, extend and remove, or use of and key together"
             self._paths.fault(f"`{field}` has no operation", *at, hint=hint)
         return how, record.get(how)
 
@@ -559,7 +559,7 @@ class SchemaReader:
         if body is None or field not in body.fields:
             self._paths.fault(f"`{said}` is not a field", *at, hint="write it like `Loan.member_id`")
         elif any(each is None or len(listed_names(each.key)) != 1 for each in (body, own)):
-            self._paths.fault(f"`{kind}` and `{at[1]}` need one key field each for `keys_of`", *at)
+            self._paths.fault(f"`{kind}` and `{at[1]}` must each have one key field for `keys_of`", *at)
         elif type_ != "list":
             self._paths.fault("a field with `keys_of` is a list", *at, hint="add `type: list`")
         else:

@@ -134,7 +134,7 @@ def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome:
     limit = ""
     while outcome not in ("stuck", "failed") and len(outcomes) == 1 and _turn(run.decisions, run.position):
         if run.paths == PATHS or run.left < 0:
-            limit = f"more than {PATHS} paths" if run.paths == PATHS else f"more than {ALL_TICKS} steps over all paths"
+            limit = f"has more than {PATHS} paths" if run.paths == PATHS else f"takes more than {ALL_TICKS} steps"
             break
         run.restart()
         outcome, because = run_path(guard, function, run)

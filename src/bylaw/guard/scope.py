@@ -304,7 +304,7 @@ class Reading:
         parameters = [argument.arg for argument in self.scope.helpers.nodes[name].args.args]
         if node.keywords or len(node.args) != len(parameters):
             hint = f"write {name}({', '.join(parameters)})"
-            self.fault(node, f"`{name}` takes {len(parameters)} arguments in order", hint)
+            self.fault(node, f"`{name}` takes {len(parameters)} positional arguments", hint)
             return None
         for parameter, argument in zip(parameters, node.args, strict=True):
             given = next(

@@ -45,8 +45,8 @@ AGAIN = 2
 instead of a prompt.
 """
 ELSEWHERE = (
-    "the answer to a card went to another `ShieldMiddleware`, and neither has a log: use one for all "
-    "requests, or give its shield a `log`"
+    "the answer to a card went to a different `ShieldMiddleware` from the one that issued it, and neither has a log: "
+    "use a single `ShieldMiddleware` for all requests, or give each one's shield a `log`"
 )
 SOURCE = "lc_source"
 """The key that names the middleware behind a user message."""

@@ -201,7 +201,7 @@ def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
             seen = (replace(each, by=by, at=time.time()) for each in said)
             tools[name] = Known((*known.accepted, *seen), left)
     if strange := [each for each in digests if each not in found]:
-        raise UsageError(f"no description `{clean(strange[0], NAME)}` is waiting", place=str(file))
+        raise UsageError(f"no description `{clean(strange[0], NAME)}` is waiting for review", place=str(file))
     if found:
         write_book(file, Book(tools))
     return sorted(set(found.values()))

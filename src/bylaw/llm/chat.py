@@ -42,7 +42,7 @@ class Pending(ChatError):
         self.count = count
         self.unasked = tuple(unasked)
         """Answers with a `custom_id` that matches no request, each with its location."""
-        hint = f"write the answers to a file of their own, `{folder}/*.jsonl`, then run the same command again"
+        hint = f"write the answers to a separate file, `{folder}/*.jsonl`, then run the same command again"
         message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
         if failed:
             message += f", {len(failed)} of them again: the first came back as {failed[0]}"

@@ -184,7 +184,7 @@ class Recorded:
         missing = {request.key: request for request in requests if found[request.key] is None}
         if missing and self.behind is None:
             first = next(iter(missing.values()))
-            hint = "the prompts have changed since; ask a model with --llm"
+            hint = "the prompts have changed since they were recorded; ask a model with --llm"
             message = f"{len(missing)} of {len(found)} requests have no recorded answer; the first is `{first.key}`"
             raise ChatError(message, place=str(self.recordings.folder), hint=hint)
         if missing and self.behind is not None:

@@ -330,7 +330,7 @@ class PredicateReader:
             self._fault(f"`{each}` is in both `must_be_told` and `need_not_be_told`", *at)
         self._spared.setdefault(spared, name)
         if (first := next(iter(self._spared.values()))) != self._spared[spared]:
-            hint = "a card serves all predicates of a pack, so they must leave the same arguments out"
+            hint = "a card serves all predicates of a pack, so they must leave out the same arguments"
             self._fault(f"`need_not_be_told` differs from the list of `{first}`", *at, hint=hint)
         for one, other in self._alike_on_a_card():
             hint = "give one of them another `title` in tools.yaml"

@@ -350,7 +350,7 @@ def faults_of_sentence(
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
     for fact in sorted(show.keys() - set(slots)):
-        yield f"`put_as` of `{tool}` does not have `{{{fact}}}`, which is in `show`"
+        yield f"`put_as` of `{tool}` does not contain `{{{fact}}}`, which is in `show`"
     if any(brace in part for part in words for brace in "{}"):
         yield f"`put_as` of `{tool}` has a brace without the name of a parameter"
     if not all(words[1:-1]):
@@ -428,7 +428,7 @@ class PolicyReader:
             self._fault(
                 f"policy `{name}` applies to no tool",
                 index,
-                hint="name them at its guard, `call: tool`, or here: `tools: [...]`",
+                hint="name them in its guard, `call: tool`, or here: `tools: [...]`",
             )
         citations: list[Citation] = []
         stale = False

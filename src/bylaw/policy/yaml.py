@@ -173,7 +173,7 @@ def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
     text = lines[line - 1] if line <= len(lines) else ""
     if "\t" in text[: len(text) - len(text.lstrip())]:
         return "not YAML: the line is indented with a tab", "indent with spaces"
-    indent = "make lines of one list or mapping begin in the same column"
+    indent = "start all lines of a list or mapping in the same column"
     hints = {
         "mapping values are not allowed": f"{indent}, and put a value with `: ` in it in quotes",
         "did not find expected key": f"{indent}, and close every quote",

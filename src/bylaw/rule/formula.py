@@ -313,7 +313,7 @@ def _unreadable(word: str, column: int) -> FormulaError:
     if word == '"':
         return FormulaError("this quoted name is never closed", column=column, hint='add a closing `"`')
     hints = {
-        "=": "write `IFF` for equality, `IMPLIES` for implication",
+        "=": "write `IFF` for equality and `IMPLIES` for implication",
         "'": 'quote names with `"`',
         "`": 'quote names with `"`',
         "[": "use parentheses, or `[]` for `ALWAYS`",

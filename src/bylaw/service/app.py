@@ -297,7 +297,7 @@ class Service:
     async def _health(self, request: Request) -> Response:
         wrong, status = await self.desk.log_fault(), "the log does not respond"
         if not wrong and (seconds := self._anchors.seconds):
-            wrong = f"no anchor could be written for {seconds:.0f} seconds: see the service's output"
+            wrong = f"writing anchors has been failing for {seconds:.0f} seconds: see the service's output"
             status = "anchors cannot be written"
         return Response(self._health_told(wrong, status), 503 if wrong else 200, media_type=JSON)
 

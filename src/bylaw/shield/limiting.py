@@ -85,7 +85,7 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
     """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
-    told = "this call counts more than once under a limit. Make a separate call for each action"
+    told = "this call counts more than once towards a limit. Make a separate call for each action"
     full = [
         binding.ground(limit.policy, "rule", "deny", told, for_agent=told)
         for limit in binding.pack.book.limits

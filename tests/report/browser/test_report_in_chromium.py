@@ -213,7 +213,7 @@ def test_a_small_audit_without_outcomes_reads_well(visit: Open, axe: str, tmp_pa
     here = visit(write_report(audit_folders.dentist(tmp_path / "dentist")), size)
     opening = here.page.locator("#opening")
     assert re.fullmatch(r"The patient PT-\d owes 240\.", opening.locator("h1").inner_text())
-    assert "called book. It broke the policy, and could have known." in opening.locator(".story").inner_text()
+    assert "called book. It broke the policy, although it could have known." in opening.locator(".story").inner_text()
     assert "2 violations" in opening.locator(".tally").inner_text()
     assert "Refused by the tool, not counted above: 1 violation." in opening.locator(".tally").inner_text()
     assert "Who owes may book only a checkup." in opening.locator("blockquote").inner_text()

@@ -78,7 +78,7 @@ def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
         except msgspec.DecodeError as error:
             raise UsageError(f"not a row: {error}", place=f"{path}:{number}") from None
         if wanted not in row:
-            raise UsageError(f"a row of stage {stage} requires `{wanted}`", place=f"{path}:{number}")
+            raise UsageError(f"a row for stage {stage} requires `{wanted}`", place=f"{path}:{number}")
         rows.append(row)
     if not rows:
         raise UsageError(f"`{path}` has no rows", hint=f"write it with `{_MAKERS[stage]}`")
@@ -172,7 +172,7 @@ def graded(
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:
             raise UsageError(
-                f"row {number} needs the policy `{strange[0]}`, which pack `{pack}` has not",
+                f"row {number} needs the policy `{strange[0]}`, which is not in pack `{pack}`",
                 hint="pass --pack with the pack that the rows were written with",
             )
     kept = [row for row in rows if has_judge or not gold_of(row).needs_judge]

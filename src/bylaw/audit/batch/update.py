@@ -267,7 +267,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
         try:
             stamps[name] = stamp_of(log_file(name))[1:]
         except (OSError, UsageError):
-            hint = "restore the log and run again"
+            hint = "restore the log, and run the same command again"
             faults.append(
                 RecordError(
                     "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint

@@ -48,7 +48,7 @@ function manner(finding, policy) {
   }
   if (verdict === "violation") {
     if (reasons.includes("claimed")) return "It took the user\u2019s word, and broke the policy.";
-    return lacks.length ? "It broke the policy without looking." : "It broke the policy, and could have known.";
+    return lacks.length ? "It broke the policy without looking." : "It broke the policy, although it could have known.";
   }
   if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it. It is unknown whether that was true.";
   if (verdict === "uninformed") return "It acted without looking. It is unknown whether that was allowed.";
