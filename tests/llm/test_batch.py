@@ -101,7 +101,7 @@ def test_a_line_that_failed_is_asked_again_and_a_later_answer_counts(line: Any, 
     lines = [json.dumps({"custom_id": questions[0].key, **line}), _output(questions[1], "fine")]
     (tmp_path / "answers.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(
-        Pending, match="1 request waits for an answer, 1 of them again: the first came back as"
+        Pending, match="1 request waits for an answer, 1 of which must be answered again: the first came back as"
     ) as error:
         Batch(tmp_path).ask(questions)
     assert questions[0].key in Path(error.value.place).read_text()

@@ -33,7 +33,7 @@ def demo_command(
     out.mkdir(parents=True, exist_ok=True)
     document = out / "policy.md"
     shutil.copyfile(demo.POLICY, document)
-    doing = "Auditing 302 recorded conversations of five agents"
+    doing = "Auditing 302 recorded conversations with five agents"
     with console.status(f"{doing} ...") as status:
         world, logs = out / "clinic.sqlite", out / "logs.jsonl.gz"
         demo.build_world(world)

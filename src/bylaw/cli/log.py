@@ -314,7 +314,7 @@ def remove_command(
     """
     key = required_key(signing_key)
     if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
-        raise UsageError("name the conversations to remove, or add --before, or --person and --mentions")
+        raise UsageError("name the conversations to remove, or add --before, --person or --mentions")
     end, store = _moment(before) if before else None, of.existing()
     if person is not None or mentions is not None:
         conversations = _concerning(store, of.tenant, person, mentions)

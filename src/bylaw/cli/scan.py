@@ -37,8 +37,8 @@ _READING = {
 }
 _LIMITS = (
     "These guesses only count frequencies. A scan cannot know whether a policy requires a look-up, or whether a call"
-    " was right. Correct effects with --write-effects FILE, then --effects FILE. For verdicts, start a pack with"
-    " `bylaw init LOGS --document FILE`."
+    " was right. To correct the effects, run with --write-effects FILE, edit the file, and pass it with --effects"
+    " FILE. For verdicts, start a pack with `bylaw init LOGS --document FILE`."
 )
 
 
@@ -218,7 +218,7 @@ def _habit(tool: str, habit: Habit) -> _Entry:
     lacking, more = habit.cases - habit.hits, list[str]()
     if lacking and habit.reason != "distinctive":
         by = " or ".join(clean(name, 60) for name in habit.shown_by)
-        seen = f" ({habit.shown:,} of them saw a record that names it, from {by})" if habit.shown else ""
+        seen = f" (for {habit.shown:,} of them, {by} had shown a record that names it)" if habit.shown else ""
         places = ", ".join(map(_place, habit.lacking[:_SHOWN]))
         rest = f" and {lacking - _SHOWN:,} more" if lacking > _SHOWN else ""
         more = [f"lacked by {lacking:,}: {places}{rest}{seen}"]

@@ -40,7 +40,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole
         console.print(visible(line), markup=False, soft_wrap=True)
     if (found := _finding(summary, out)) is not None:
         console.print(f"To see why, one call at a time: bylaw explain {out}{found}", markup=False, soft_wrap=True)
-        console.print(f"To see all in the browser: bylaw view {out}", markup=False, soft_wrap=True)
+        console.print(f"To see everything in the browser: bylaw view {out}", markup=False, soft_wrap=True)
     if has_tables(out):
         console.print(f"To query the tables: bylaw sql {out} --list", markup=False, soft_wrap=True)
     console.print(f"Wrote {out}/summary.json{_written(out)}", markup=False)

@@ -64,7 +64,7 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     first = estimate(list(desk.wanted.values()), price)
     if source.earlier is not None:
         then = "then requests for the policies found there" if first.requests else "no change needs a request"
-        return [f"first round, as it is: {first}", then]
+        return [f"first round: {first}", then]
     sentences = len(source.document.sentences)
     policies = max(1, round(sentences * _POLICIES_PER_SENTENCE))
     guards = max(1, round(policies * _GUARDS_PER_POLICY))
@@ -78,7 +78,7 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
     told = f"{policies} polic{'y' if policies == 1 else 'ies'}"
     return [
         f"the document has {sentences} sentences, the catalogue {len(source.cards)} tools",
-        f"first round, as it is: {first}",
+        f"first round: {first}",
         *(f"then about {count:>3} for {what}" for what, count in later.items()),
         f"about {first.requests + sum(later.values())} requests in all, for about {told}",
     ]

@@ -45,7 +45,7 @@ class Pending(ChatError):
         hint = f"write the answers to a separate file, `{folder}/*.jsonl`, then run the same command again"
         message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
         if failed:
-            message += f", {len(failed)} of them again: the first came back as {failed[0]}"
+            message += f", {len(failed)} of which must be answered again: the first came back as {failed[0]}"
         if unasked:
             more = f" and {len(unasked) - 3} more" if len(unasked) > 3 else ""
             message += f"; no request has the `custom_id` of {', '.join(unasked[:3])}{more}"

@@ -319,7 +319,7 @@ class PredicateReader:
         spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
         if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis == "card"):
             hint = (
-                f"`model: {_MAY_SETTLE}` is allowed with `told` and `requested`, `model: {_NEVER}` with every "
+                f"`model: {_MAY_SETTLE}` is allowed with `told` and `requested`, and `model: {_NEVER}` with every "
                 "kind of consent. With `card`, only the answer to a card counts"
             )
             self._fault(f"`model` cannot be `{body.model}` with `consented: {basis}`", *at, hint=hint)

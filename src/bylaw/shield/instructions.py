@@ -39,14 +39,14 @@ To ask the user for a yes:
 - After a yes, make the call with exactly these values. One yes covers one call.
 - If there is no question, or a value is unknown, empty, a long text or an object, make the call without asking. The
   answer contains a card: show the user that card, word for word, as your whole message.
-- Never ask for a yes in other words."""
+- Never use your own wording to ask for a yes."""
 _CALLING = """\
 To get the user's yes:
 
 - First make the look-ups listed for the tool, if they apply and you have not seen their results yet.
 - Make the call without asking. Either your application asks the user, or the answer contains a card. Show the user
   the card, word for word, as your whole message, and make the call again after their yes.
-- Never ask for a yes in other words."""
+- Never use your own wording to ask for a yes."""
 
 
 class WriteInstruction(Struct, frozen=True):

@@ -115,7 +115,7 @@ def terms_of(said: str) -> tuple[tuple[Term, ...], float]:
         name, given, number = part.partition("=")
         if name not in PARTS or (given and name != "vc"):
             raise UsageError(
-                f"unknown reward term `{part}`", hint=f"use full, or join some of {', '.join(PARTS)} with +"
+                f"unknown reward term `{part}`", hint=f"use full, or join some of the terms {', '.join(PARTS)} with +"
             )
         if name == "vc":
             weight = _weight(number) if given else 1.0
