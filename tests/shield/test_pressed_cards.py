@@ -63,7 +63,7 @@ def test_wrong_used_and_contradicted_cards_are_refused(shield: Shield) -> None:
         session.confirm(card, True)
     other = card_of(ask(session, {"to": "AC-30", "amount": 5}))
     session.confirm(other, False)
-    with pytest.raises(UsageError, match="the answer to .* was no"):
+    with pytest.raises(UsageError, match=r"the answer to .* was no"):
         session.confirm(other, True)
 
 

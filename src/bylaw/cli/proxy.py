@@ -61,7 +61,7 @@ def proxy_command(
         click.Path(dir_okay=False, path_type=Path),
         "File with the accepted tool descriptions; review changes with `bylaw tools`.",
     ] = None,
-    hide: Annotated[bool, "List only tools that read data and tools that the user's request may need."] = False,
+    hide: Annotated[bool, "List only tools that read data and tools the user's request may need."] = False,
     asking: ModelOptions,
 ) -> None:
     """Allow or block every tool call between an MCP client and server.
