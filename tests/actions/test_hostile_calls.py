@@ -94,7 +94,6 @@ def test_a_pattern_of_commands_fits_no_other_rights_and_no_other_program(prefix:
 )
 def test_what_may_run_many_times_is_no_single_write(command: str) -> None:
     assert answer("bash", {"command": "paycli 5"}) == "allow"
-    assert answer("bash", {"command": "for i in a b; do ls src; done"}) == "allow"
     assert answer("bash", {"command": command}) == "ask"
 
 
@@ -169,7 +168,7 @@ def test_sql_in_other_arguments_is_not_passed_over(tool: str, arguments: dict[st
 )
 def test_a_command_that_a_log_has_cut_short_may_have_done_anything(command: str) -> None:
     with Shield(made(PACK)) as shield, shield.session("c") as session:
-        assert session.decide("bash", {"command": "ls src/[a-c]* ./..."}).answer == "allow"
+        assert session.decide("bash", {"command": "ls ./..."}).answer == "allow"
         session.result("a")
         assert session.decide("bash", {"command": command}).answer == "ask"
         assert [each.determined for each in verdicts(shield.pack, session.trajectory()).calls][-1] == "inconclusive"

@@ -523,7 +523,7 @@ def test_a_list_of_files_or_words_in_a_file_may_name_any(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["wc -l src/*.py", "du -sh --max-depth=1 src", "md5sum a b", "shasum -a 256 a", "strings -n 8 a", "hexdump -C a"],
+    ["wc -l src/a.py", "du -sh --max-depth=1 src", "md5sum a b", "shasum -a 256 a", "strings -n 8 a", "hexdump -C a"],
 )  # fmt: skip
 def test_what_only_reads_the_files_of_its_words_is_a_look(text: str) -> None:
     assert not writes(text)

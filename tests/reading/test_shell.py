@@ -45,7 +45,7 @@ uniq -c
 date +%F
 echo 'rm x' # rm y
 echo "it's" a#b
-grep -rn "foo" --include=*.py .
+grep -rn "foo" --include='*.py' .
 diff -- <(ls a) <(ls b)
 set -euo pipefail; ls
 find src -type f -exec head -n 1 -- {} +
@@ -173,7 +173,7 @@ def test_an_option_is_found_in_clusters_and_abbreviations(text: str, may: bool) 
         ("cp -rt../x y", ["/x", "../x", "t../x", "y"]),
         ("dd if=/etc/a of=b", ["if=/etc/a", "/etc/a", "of=b", "b"]),
         ("cat x > /etc/y", ["x", "/etc/y"]),
-        ("cat src/*.py", ["src/*.py"]),
+        ("cat src/*.py", None),
         ("cat src/.*/x", None),
         ("cat */../../x", None),
         ("cat ~/x", None),

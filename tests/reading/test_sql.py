@@ -121,7 +121,7 @@ def test_a_string_that_goes_on_with_the_one_before_may_have_its_escapes(dialect:
         ("delete from orders using customers where customers.id = 1", "postgres"),
         ("update orders set total=0 from customers c where c.id=1", "postgres"),
         ("delete o from orders o, customers c where c.id=1", "mysql"),
-        ("update orders set total=0 from orders, customers c where c.id=1", "tsql"),
+        ("update orders set total=0 from orders, customers as c where c.id=1", "tsql"),
     ],
 )
 def test_a_condition_on_another_table_bounds_nothing(text: str, dialect: str) -> None:
@@ -181,8 +181,10 @@ def test_a_word_without_as_may_begin_a_statement(text: str, dialect: str | None)
     assert all(each.writes and each.tables_written is None for each in found)
 
 
-def test_an_alias_without_as_is_one_if_it_is_used() -> None:
-    assert not writes("select o.id from orders o where o.total > 5", "tsql")
+def test_every_alias_has_as_where_a_statement_needs_no_semicolon() -> None:
+    assert writes("select o.id from orders o where o.total > 5", "tsql")
+    assert writes("insert into analysis.t select id as [shutdown] from orders shutdown", "tsql")
+    assert not writes("select o.id from orders as o where o.total > 5", "tsql")
     assert not writes("select id as number from orders", "tsql")
 
 
@@ -248,7 +250,7 @@ def test_a_write_names_its_tables_and_columns() -> None:
     assert only("drop schema public cascade").tables_written is None
     assert only("call archive()").tables_written is None
     assert only("delete o from orders o join users u on u.id = o.user_id where u.id = 1").tables_written == {"orders"}
-    assert only("update o set a = 1 from orders o where o.id = 1", "tsql").tables_written is None
+    assert only("update o set a = 1 from orders as o where o.id = 1", "tsql").tables_written is None
     assert only("update orders o, users u set u.a = 1 where u.id = o.id", "mysql").tables_written != {"orders"}
 
 

@@ -46,7 +46,7 @@ class ReadTerms(Struct, frozen=True):
     root: str = ""
     inside: bool | None = None
     ordinary: bool | None = None
-    """Whether every file whose contents are read is named and has an ordinary name. False fits reads only."""
+    """Whether every file whose contents are shown or copied has an ordinary name. Commands need a closed form."""
     ordinary_names: tuple[str, ...] = ()
     runs: bool | None = None
     run_lines: tuple[RunLine, ...] = ()

@@ -498,7 +498,10 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
 def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
     """Whether a command may match. Words that are unknown before the command runs may be anything."""
     command = part.value
-    if command.writes and action.effect != "write":
+    is_unasked = action.effect != "write" or bool(terms.commands) or bool(terms.runs) or bool(terms.ordinary)
+    if is_unasked and not _is_closed(terms, part):
+        return False
+    if command.writes is not (action.effect == "write") and (command.writes or terms.ordinary):
         return False
     if terms.programs and command.written not in terms.programs:
         if command.program not in terms.programs:
@@ -518,29 +521,42 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
         return False
     if terms.runs is not None and terms.runs is not _is_listed(terms, part):
         return False
-    if terms.ordinary is not None and not _is_as_ordinary(terms, command):
+    if terms.ordinary is not None and _shows_ordinary(terms, command) is not terms.ordinary:
         return False
     return terms.inside is None or _is_inside(terms.root, part) is terms.inside
 
 
+def _is_closed(terms: ReadTerms, part: Part) -> bool:
+    """Whether nothing in a command is unknown until it runs. `git` obeys settings of the folder that it runs in."""
+    command = part.value
+    if command.program == "git" and (part.is_moved or not {"", terms.root}.issuperset(command.directories or "?")):
+        return False
+    return command.is_literal
+
+
 def _is_listed(terms: ReadTerms, part: Part) -> bool:
-    return any(line.fits(part.value, may_be_elsewhere=part.is_moved) for line in terms.run_lines)
+    command = part.value
+    if command.files_written:
+        return False
+    fitting = [line for line in terms.run_lines if line.fits(command, may_be_elsewhere=part.is_moved)]
+    return any(
+        not terms.ordinary_names or all(_is_file_or_folder(each, terms) for each in line.paths_of(command))
+        for line in fitting
+    )
 
 
-def _is_as_ordinary(terms: ReadTerms, command: Any) -> bool:
-    from bylaw.reading.shell_contents import shown_files
+def _is_file_or_folder(path: str, terms: ReadTerms) -> bool:
+    return path == "." or path.endswith("/") or _is_ordinary(path.partition("::")[0], terms)
 
-    shown = shown_files(command)
-    is_ordinary = shown is not None and all(_is_ordinary(each, terms) for each in shown)
-    return is_ordinary if terms.ordinary else not is_ordinary and not command.writes
+
+def _shows_ordinary(terms: ReadTerms, command: Any) -> bool:
+    """Whether a command shows the contents of ordinary files only."""
+    form = command.form
+    return form is not None and all(_is_ordinary(each, terms) for each in form.shown)
 
 
 def _is_ordinary(path: str, terms: ReadTerms) -> bool:
-    """Whether a file, or every file that a pattern matches, has an ordinary name."""
     name = path.rpartition("/")[2]
-    # Such a pattern may also match other names: `i[.example.d]_rsa`.
-    if not frozenset("[]{}?").isdisjoint(name):
-        return False
     return any(fnmatchcase(name, each) for each in terms.ordinary_names)
 
 
@@ -587,6 +603,8 @@ def _of_command(part: Part, field: str) -> Any:
         case "files_written" | "files_read":
             words = getattr(command, field)
             return [word.text for word in words] if all(word.is_exact for word in words) else None
+        case "shown":
+            return None if command.form is None else list(command.form.shown)
         case "operands":
             return None if None in command.operands else list(command.operands)
         case _:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bylaw.reading.shell import Command
 
 _LINE = re.compile(r"([^\[\]*]+?)(?: \[([^\[\]*]+)\])?( \*paths\*)?")
-_PATH = re.compile(r"[\w.][\w./:,+*?-]*(?:\[[\w.,-]+\])?")
+_PATH = re.compile(r"[\w.][\w./:,+-]*(?:\[[\w.,-]+\])?")
 
 
 class RunLine(Struct, frozen=True):
@@ -35,6 +35,11 @@ class RunLine(Struct, frozen=True):
             word in self.options or (self.takes_paths and _PATH.fullmatch(word) is not None)
             for word in given[len(self.words) :]
         )
+
+    def paths_of(self, command: "Command") -> list[str]:
+        """Return the paths in a command that matches."""
+        given = command.known_words or ()
+        return [word for word in given[len(self.words) :] if word not in self.options]
 
 
 def read_run_line(text: str) -> RunLine | None:

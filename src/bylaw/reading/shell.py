@@ -50,6 +50,15 @@ _EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"]
 )
 _QUOTED = frozenset(["string", "raw_string", "ansi_c_string"])
+_LITERAL = frozenset(
+    [
+        *("program", "list", "pipeline", "command", "command_name", "redirected_statement", "file_redirect"),
+        *("file_descriptor", "comment", "variable_assignment", "variable_name", "word", "number", "string"),
+        *("string_content", "raw_string", "concatenation"),
+    ]
+)
+"""The nodes of a text in which every word is literal."""
+_TIMED = frozenset({"time", "timeout"})
 _SPLITS = re.compile(r"[<>|&;()]")
 """Matches signs that end a command in POSIX shells, which take `[[` for a program and redirect the output of `[`."""
 
@@ -58,7 +67,12 @@ def read_shell(text: str) -> tuple[Command, ...]:
     """Return every program that `text` may run, in order. Raises `Unreadable` if this is uncertain. Takes less than 1
     ms.
     """
-    return tuple(_Reader(text, nested=0).commands())
+    reader = _Reader(text, nested=0)
+    found = reader.commands()
+    is_literal = reader.is_literal and all(
+        word.is_exact for each in found for word in (*each.words, *each.files_read, *each.files_written)
+    )
+    return tuple(replace(each, is_literal=is_literal and _TIMED.issuperset(each.wrappers)) for each in found)
 
 
 @cache
@@ -87,6 +101,7 @@ class _Reader:
         """The folders in which the next command may run if an earlier part of the statement failed."""
         self.line = 1
         self.inside = 0
+        self.is_literal = False
 
     def commands(self) -> list[Command]:
         tree = _parser().parse(self.source)
@@ -96,6 +111,7 @@ class _Reader:
         before = self.source[: root.start_byte] + self.source[root.end_byte :]
         if before.strip(b" \t\n"):
             raise Unreadable("the parser skipped part of the text")
+        self.is_literal = all(each.type in _LITERAL for each in _walk(root) if each.is_named)
         self._statement(root, 0, has_input=False)
         if not self.found:
             raise Unreadable("there is no command")

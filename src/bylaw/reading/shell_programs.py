@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from bylaw.reading.shell_forms import Form, form_of
 from bylaw.reading.shell_word import Word
 
 _KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -33,12 +34,6 @@ VERSIONS = _list("versions")
 FIND = _list("find")
 GIT = _list("git")
 GIT_OPTIONS = _list("git_options")
-GIT_SHOWS_NOTHING = _list("git_shows_nothing")
-GIT_LISTS = _list("git_lists")
-GIT_PLAIN = _list("git_plain")
-SHOWS_NOTHING = _list("shows_nothing")
-PLAIN_VALUES = _list("plain_values")
-SHOWS = frozenset(_KNOWN["shows"]["programs"].split())
 GIT_LETTERS = frozenset(_KNOWN["git_letters"])
 GIT_KEYS = _list("git_keys")
 _PLAIN_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
@@ -186,11 +181,6 @@ def _git_options_look(words: Sequence[Word]) -> bool:
     return True
 
 
-def valued_letters(program: str) -> str:
-    """Return the letters of a program's options whose value may be the next word."""
-    return _OPTIONS.get(program, {}).get("valued", "")
-
-
 def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
     letters, valued = frozenset(known.get("letters", "")), frozenset(known.get("valued", ""))
     long = frozenset(known.get("long", "").split())
@@ -202,8 +192,6 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
         at += 1
         if len(operands) >= known.get("free_after", len(words) + 1):
             break
-        if not word.is_exact and not dashes and _is_listed_pattern(word, long):
-            continue
         if not word.is_exact:
             if word.may_be_option and not dashes:
                 return False
@@ -226,17 +214,11 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
         return _is_format(operands, words, known["first"])
     if "script" in known:
         return _is_script(operands, known)
-    if "most" in known and (len(operands) > known["most"] or any(word.kind in ("glob", "many") for word in operands)):
+    if "most" in known and (len(operands) > known["most"] or any(word.kind == "many" for word in operands)):
         return False
     if "operands" in known:
         return all(word.is_exact and re.fullmatch(known["operands"], word.text) for word in operands)
     return True
-
-
-def _is_listed_pattern(word: Word, long: frozenset[str]) -> bool:
-    """Whether a word is a listed option with a pattern, such as `--include=*.py`."""
-    name, _, value = word.text.partition("=")
-    return word.kind == "glob" and name in long and bool(value)
 
 
 def _has_number(words: Sequence[Word], known: str) -> bool:
@@ -299,10 +281,6 @@ def _is_known_script(script: str) -> bool:
 
 
 _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
-_STAYS_BELOW = re.compile(
-    r"/?(?:[\w@%+,:=-][\w@%+,.:=-]*/+|\./+|\.\./+)*(?:[\w@%+,:=*?\[\]-][\w@%+,.:=*?\[\]-]*(?:/+|$))+"
-)
-"""Matches file name patterns that cannot match `..`."""
 _INSIDE = re.compile(r"(?:^:|(?<=[@=,])(?<!\s))((?:/|\.\.(?:/|$))\S*)")
 """Matches an absolute path, or one that goes up, in a word such as `@/etc/passwd`."""
 _REMOTE_HELPER = re.compile(r"[a-z]+::")
@@ -331,6 +309,10 @@ class Command(Struct, frozen=True):
     """Whether the input is a pipe, a file or a text in the command."""
     is_repeated: bool = False
     """Whether the program may run more than once or not at all: in a loop, or for each result of another program."""
+    is_literal: bool = False
+    """Whether the whole text lists programs with literal words: no patterns, expansions, texts for input or nested
+    shells.
+    """
     line: int = 1
 
     @property
@@ -352,8 +334,7 @@ class Command(Struct, frozen=True):
         """
         if self.known_words is None or not all(is_well_known(name, value) for name, value in self.assignments):
             return None
-        words = (word.text if word.kind == "glob" else shlex.quote(word.text) for word in self.words)
-        return " ".join((self.program, *words))
+        return shlex.join((self.program, *(word.text for word in self.words)))
 
     @property
     def known_words(self) -> tuple[str, ...] | None:
@@ -367,11 +348,7 @@ class Command(Struct, frozen=True):
                 return None
             if not is_well_known(name, value):
                 variables.append(f"{name}={value.text}")
-        if not all(
-            word.is_exact
-            or (word.kind == "glob" and not word.may_be_option and _STAYS_BELOW.fullmatch(word.text[:500]))
-            for word in self.words
-        ):
+        if not all(word.is_exact for word in self.words):
             return None
         return (*variables, self.program if self.is_of_system else self.written, *(word.text for word in self.words))
 
@@ -401,13 +378,17 @@ class Command(Struct, frozen=True):
     def paths(self) -> tuple[str, ...] | None:
         """The words that may name files, relative to the start. None if one is unknown.
 
-        Includes operands, option values and redirected files. Patterns stay as written.
+        Includes operands, option values and redirected files. A command in a closed form names only its files.
         """
+        form = form_of(self)
+        words = self.words if form is None else [Word(each) for each in (*form.shown, *form.named)]
+        if form is None and self.program == "sed" and not any(word.text.startswith(("-e", "--e")) for word in words):
+            # `has_known_scripts` checked that the script names no file.
+            script = next((at for at, word in enumerate(words) if not word.text.startswith("-")), len(words))
+            words = [*words[:script], *words[script + 1 :]]
         named: list[str] = []
-        for word in (*self.words, *self.files_read, *self.files_written):
-            if not (
-                word.is_exact or (word.kind == "glob" and len(word.text) < 500 and _STAYS_BELOW.fullmatch(word.text))
-            ):
+        for word in (*words, *self.files_read, *self.files_written):
+            if not word.is_exact:
                 return None
             named += _named_in(word.text)
         for _, value in self.assignments:
@@ -433,6 +414,10 @@ class Command(Struct, frozen=True):
                 elif _is_option(word.text) and not word.text.startswith("--") and name[1:] in word.text[1:]:
                     return True
         return False
+
+    @property
+    def form(self) -> Form | None:
+        return form_of(self)
 
     @property
     def writes(self) -> bool:

@@ -7,14 +7,14 @@ from msgspec import Struct
 
 from bylaw.reading.unreadable import Unreadable
 
-Kind = Literal["exact", "glob", "one", "many"]
+Kind = Literal["exact", "one", "many"]
 
 
 class Word(Struct, frozen=True):
     """A word. `text` is its value if `kind` is `exact`, otherwise the written text.
 
-    A `glob` matches file names, `one` is one word with `~` or an expansion in quotes, and `many` is any number of
-    words.
+    `one` is one word with `~` or an expansion in quotes, and `many` is any number of words: a pattern of file names,
+    braces or an expansion.
     """
 
     text: str
@@ -27,8 +27,8 @@ class Word(Struct, frozen=True):
     @property
     def may_be_option(self) -> bool:
         """Whether the word may begin with a hyphen."""
-        if self.kind in ("exact", "glob"):
-            return self.text[:1] in ("-", "*", "?", "[")
+        if self.is_exact:
+            return self.text.startswith("-")
         return self.kind == "many" or self.text.lstrip("\"'")[:1] in ("$", "`", "-", "\\", "")
 
 
@@ -58,8 +58,7 @@ class _Unquoting:
         self.written = written
         self.at = 0
         self.parts: list[str] = []
-        self.has_glob = False
-        self.has_brace = False
+        self.is_pattern = False
         self.has_home = written.startswith("~")
 
     def word(self) -> Word:
@@ -81,16 +80,14 @@ class _Unquoting:
             else:
                 self._plain(here)
         text = "".join(self.parts)
-        if self.has_brace:
+        if self.is_pattern:
             return Word(written, "many")
-        if self.has_home:
-            return Word(written, "one")
-        return Word(written, "glob") if self.has_glob else Word(text)
+        return Word(written, "one") if self.has_home else Word(text)
 
     def _plain(self, here: str) -> None:
-        self.has_glob = self.has_glob or here in "*?["
+        self.is_pattern = self.is_pattern or here in "*?["
         rest = self.written[self.at :]
-        self.has_brace = self.has_brace or (here == "{" and ("," in rest or ".." in rest))
+        self.is_pattern = self.is_pattern or (here == "{" and ("," in rest or ".." in rest))
         self.parts.append(here)
         self.at += 1
 

@@ -115,6 +115,7 @@ class Tree:
             _is_reading.reset(quiet)
         self._check_words(tokens, written)
         self._check_aliases(tokens)
+        self._check_types(tokens)
 
     def _check_words(self, tokens: Sequence[Token], written: str) -> None:
         """Check that the tree has every word and value of the statement. The parser leaves out what it ignores."""
@@ -126,19 +127,37 @@ class Tree:
             raise Unparsed(f"the parser leaves out `{min(unknown)[:60]}`")
 
     def _check_aliases(self, tokens: Sequence[Token]) -> None:
-        """Check that every alias without AS is used, where a statement needs no semicolon: in `select 1 shutdown`, it
-        may be the next statement.
+        """Check that every alias has AS, where a statement needs no semicolon: `shutdown` in `select 1 shutdown` may be
+        the next statement.
         """
         if self.named not in (None, "tsql"):
             return
         exp = self.exp
         of_tables = [node.this for node in self.tree.find_all(exp.TableAlias) if not isinstance(node.parent, exp.CTE)]
         nodes = [*(node.args["alias"] for node in self.tree.find_all(exp.Alias)), *filter(None, of_tables)]
-        aliases = Counter(str(node.name).lower() for node in nodes if not node.args.get("quoted"))
-        after_as = Counter(token.word for before, token in pairwise(tokens) if before.word == "as")
-        used = {before.word for before, token in pairwise(tokens) if token.text == "."}
+        is_unknown = self.named is None
+        aliases = Counter(str(each.name).lower() for each in nodes if not (is_unknown and each.args.get("quoted")))
+        after_as = Counter(token.text.lower() for before, token in pairwise(tokens) if before.word == "as")
+        # An unknown dialect may be one in which statements end with a semicolon.
+        used = {before.word for before, token in pairwise(tokens) if token.text == "." and is_unknown}
         if unknown := (aliases - after_as).keys() - used:
             raise Unreadable(f"`{min(unknown)[:60]}` may begin a statement: write `as` before an alias")
+
+    def _check_types(self, tokens: Sequence[Token]) -> None:
+        """Check that PostgreSQL converts values to its own types only: the check of a domain may call any function."""
+        if self.named != "postgres":
+            return
+        exp = self.exp
+        if any(each.this == exp.DataType.Type.USERDEFINED for each in self.tree.find_all(exp.DataType)):
+            raise Unreadable("a type that PostgreSQL does not have may be a domain, whose check runs a function")
+        dialect = _dialect("postgres")
+        for first, before, token in zip((None, *tokens), tokens, tokens[1:], strict=False):
+            if token.word in words.POSTGRES_TYPES:
+                continue
+            kind = dialect.tokenizer_class.KEYWORDS.get(token.text.upper())
+            is_type = before.word == "as" and kind in dialect.parser_class.TYPE_TOKENS
+            if is_type or (first is not None and first.text == before.text == ":"):
+                raise Unreadable(f"`{token.text[:60]}` may be a domain, whose check runs a function")
 
     def statements(self) -> list[Statement]:
         self._collect(self.tree, {}, set(), None)

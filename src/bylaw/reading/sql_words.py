@@ -27,5 +27,6 @@ TABLE_HINTS = _LISTS["table_hints"]
 FUNCTIONS_OF_WRITES = _LISTS["functions_of_writes"]
 BEFORE_QUERIES = _LISTS["before_queries"]
 TYPES = (BEFORE_BRACKETS - BEFORE_QUERIES) | _LISTS["functions_named_as_types"]
+POSTGRES_TYPES = _LISTS["postgres_types"]
 REWRITTEN = _LISTS["rewritten"] | TYPES
 SCHEMA_TABLES = _LISTS["schema_tables"]

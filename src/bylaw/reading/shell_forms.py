@@ -1,0 +1,170 @@
+"""Commands in a literal, closed form, which name every file whose contents they show.
+
+A form has flags first, of which only some take a number, and then operands. A command with any other word has no form.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from bylaw.reading.shell_programs import Command
+
+
+class Form(Struct, frozen=True):
+    shown: tuple[str, ...] = ()
+    """The files whose contents the command shows."""
+    named: tuple[str, ...] = ()
+    """The files and folders that it only names."""
+
+
+_FORMS = {
+    # The flags, the flags that take a number, and what the operands are.
+    "cat": ("Abens", "", "shown"),
+    "head": ("qv", "cn", "shown"),
+    "tail": ("qv", "cn", "shown"),
+    "diff": ("bBiqsuwy", "U", "shown"),
+    "sort": ("bfnruV", "", "shown"),
+    "grep": ("EFHchilnoqsvwx", "ABCm", "pattern"),
+    "sed": ("nE", "", "pattern"),
+    "cp": ("npv", "", "copied"),
+    "mv": ("nv", "", "copied"),
+    "mkdir": ("p", "", "named"),
+    "touch": ("", "", "named"),
+    "uniq": ("cdiu", "", "none"),
+    "wc": ("clmw", "", "named"),
+    "ls": ("1aAdFhlrRSt", "", "named"),
+    "file": ("b", "", "named"),
+    "stat": ("", "", "named"),
+    "du": ("ahs", "d", "named"),
+    "tree": ("ad", "L", "named"),
+    "cd": ("", "", "named"),
+    **dict.fromkeys(["echo", "which", "basename", "dirname"], ("", "", "text")),
+    **dict.fromkeys(["pwd", "true", "false", "whoami", "date", ":"], ("", "", "none")),
+}
+_PLAIN = re.compile(r"[\w./][\w./@+,-]*")
+_PRINTED = re.compile(r"(?:[0-9]+|\$|/[^/\\]+/)(?:,(?:[0-9]+|\$))?p")
+"""Matches scripts of `sed` that print lines."""
+_REPLACED = re.compile(r"s/[^/\\\n]+/[^/\\\n]*/g?")
+"""Matches scripts of `sed -i` that replace text."""
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_SETTINGS = frozenset([("-e",), ("-u",), ("-eu",), ("-o", "pipefail"), ("-euo", "pipefail"), ("-eo", "pipefail")])
+_VERSIONS = frozenset(
+    ["cargo", "git", "go", "java", "make", "node", "npm", "pip", "python", "python3", "ruby", "rustc", "uv"]
+)
+
+_FIND_VALUES = {
+    **dict.fromkeys(["-name", "-iname", "-path", "-ipath"], re.compile(r"[^-].*")),
+    **dict.fromkeys(["-maxdepth", "-mindepth"], re.compile(r"[0-9]+")),
+    "-type": re.compile(r"[dfl]"),
+}
+_FIND_FLAGS = frozenset(["-not", "-o", "-a", "-print"])
+
+_BRANCH = r"(?:HEAD|@|(?:origin/)?(?:main|master|develop))(?:[~^][0-9]*)*"
+_REVISION = re.compile(rf"{_BRANCH}(?:\.\.\.?(?:{_BRANCH})?)?")
+_STORED = re.compile(r"HEAD(?:[~^][0-9]*)*:([\w.][\w./@+-]*)")
+_STATUS = frozenset(["-s", "-b", "-sb", "--short", "--branch", "--porcelain"])
+_BRANCHES = frozenset(["-a", "-v", "-vv", "-r", "--list", "--all", "--show-current"])
+_LISTS = frozenset(["--stat", "--name-only", "--name-status", "--numstat", "--shortstat", "--quiet"])
+_LOG = frozenset(["--oneline", "--graph", "--decorate", "--all", "--no-merges", "--reverse"])
+_PLAIN_GIT = frozenset(["--cached", "--staged", "-w"]) | _LISTS
+
+
+def form_of(command: "Command") -> Form | None:
+    """Return the closed form of a command, or None if it has none."""
+    if not command.is_literal or command.assignments or not command.is_of_system:
+        return None
+    words, form = tuple(word.text for word in command.words), None
+    if not command.program:
+        form = Form()
+    elif command.program == "git":
+        form = _git(words)
+    elif command.program == "find":
+        form = _find(words)
+    elif command.program == "set":
+        form = Form() if words in _SETTINGS else None
+    elif command.program == "sed" and words[:1] == ("-i",):
+        form = Form(named=words[2:]) if _REPLACED.fullmatch("".join(words[1:2])) and _are_plain(words[2:]) else None
+    elif command.program in _VERSIONS:
+        form = Form() if words == ("--version",) else None
+    elif command.program in _FORMS:
+        form = _usual(command.program, words)
+    read = tuple(word.text for word in command.files_read)
+    return None if form is None or not _are_plain(read) else Form((*form.shown, *read), form.named)
+
+
+def _usual(program: str, words: tuple[str, ...]) -> Form | None:
+    flags, numbered, kind = _FORMS[program]
+    if kind == "text":
+        return Form()
+    operands = _operands(words, flags, numbered)
+    if operands is None or any(each.startswith("-") for each in operands) or (kind == "none" and operands):
+        return None
+    if kind == "pattern":
+        if not operands or (program == "sed" and not _PRINTED.fullmatch(operands[0])):
+            return None
+        operands = operands[1:]
+    if not _are_plain(operands) or (kind == "copied" and len(operands) < 2):
+        return None
+    if kind == "copied":
+        return Form(operands[:-1], operands[-1:])
+    return Form(named=operands) if kind == "named" else Form(operands)
+
+
+def _operands(words: tuple[str, ...], flags: str, numbered: str) -> tuple[str, ...] | None:
+    """Return what follows the flags, or None if one of these is unknown."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        value = rf"(?:[{numbered}]?[0-9]+|(?P<waits>[{numbered}]))?" if numbered else "(?P<waits>(?!))?"
+        if not flags or (found := re.fullmatch(rf"-(?=.)[{flags}]*{value}", words[at])) is None:
+            return None
+        at += 1
+        if found["waits"]:
+            if at == len(words) or not _NUMBER.fullmatch(words[at]):
+                return None
+            at += 1
+    return words[at:]
+
+
+def _are_plain(paths: tuple[str, ...]) -> bool:
+    return all(_PLAIN.fullmatch(each) for each in paths)
+
+
+def _find(words: tuple[str, ...]) -> Form | None:
+    end = next((at for at, each in enumerate(words) if each.startswith("-")), len(words))
+    waiting = list(words[end:])
+    while waiting:
+        name = waiting.pop(0)
+        if name in _FIND_FLAGS:
+            continue
+        if name not in _FIND_VALUES or not waiting or not _FIND_VALUES[name].fullmatch(waiting.pop(0)):
+            return None
+    return Form(named=words[:end]) if _are_plain(words[:end]) else None
+
+
+def _git(words: tuple[str, ...]) -> Form | None:
+    name, rest = words[0] if words else "", words[1:]
+    if words == ("--version",) or (name == "status" and _STATUS.issuperset(rest)):
+        return Form()
+    if name == "branch":
+        return Form() if _BRANCHES.issuperset(rest) else None
+    if name == "show" and len(rest) == 1 and (stored := _STORED.fullmatch(rest[0])) is not None:
+        return Form((stored[1],))
+    return _changes(name, rest) if name in ("log", "diff", "show") else None
+
+
+def _changes(name: str, rest: tuple[str, ...]) -> Form | None:
+    """Read a command that lists changes, or shows those of the files after `--`."""
+    dashes = rest.index("--") if "--" in rest else len(rest)
+    options = {each for each in rest[:dashes] if each.startswith("-")}
+    paths = rest[dashes + 1 :]
+    if name == "log":
+        options = {each for each in options if each not in _LOG and not re.fullmatch(r"-n?[0-9]+", each)}
+    shows_patch = "-p" in options or (name != "log" and not options & _LISTS)
+    are_known = options <= _PLAIN_GIT | {"-p"} and _are_plain(paths)
+    if not are_known or not all(_REVISION.fullmatch(each) for each in rest[:dashes] if not each.startswith("-")):
+        return None
+    if shows_patch:
+        return Form(paths) if paths else None
+    return Form(named=paths)
