@@ -24,7 +24,7 @@ from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.guard import Adapter, Context, Execution, Paused, Prompt, carried, once, watch
-from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
+from bylaw.integrations.history import Answered, Asked, By, Part, Piece, Summary, Turn, as_text, parts_of
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
@@ -34,6 +34,15 @@ from bylaw.trace.readers.parts import unwrapped
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
 """How the calls begin that ADK adds to ask for a confirmation or a credential."""
+INPUT = "adk_request_input"
+"""A call in which ADK asks the user for words."""
+_UNSEEN = frozenset(
+    (
+        *("text", "thought", "thought_signature", "executable_code", "code_execution_result", "tool_call"),
+        *("tool_response", "part_metadata", "media_resolution", "media_processing"),
+    )
+)
+"""Fields of an agent's part that the user does not see as the agent's words."""
 
 
 class _Allowed(NamedTuple):
@@ -232,32 +241,42 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
     parts: list[Part] = []
     made = {call.id for event in events for call in event.get_function_calls() if call.id}
     for event in events:
-        if event.content is None or event.partial:
+        if event.partial:
             continue
         if getattr(event.actions, "compaction", None) is not None:
             parts.append(Summary())
             continue
         is_aside = _is_aside(event, made)
-        given = event.content.parts or ()
-        text = "\n".join(part.text for part in given if part.text and not part.thought)
-        asked = [part.function_call for part in given if part.function_call]
-        answers = [part.function_response for part in given if part.function_response]
-        calls, told = ([each for each in found if not (each.name or "").startswith(OWN)] for found in (asked, answers))
+        by: By = "user" if event.author == "user" else "agent"
+        given, hidden = (event.content.parts or ()) if event.content else (), event.actions.requested_tool_confirmations
+        pieces = [piece for part in given for piece in _pieces(part, by, event.content.role)]
         # Until a call is confirmed, the text in place of its result does not count as a result.
-        told = [each for each in told if each.id not in event.actions.requested_tool_confirmations]
-        if is_aside:
-            text = ""
-            calls, told = ([each for each in found if not is_told(each.id or "")] for found in (calls, told))
-        parts += [Answered(each.id or "", *unwrapped(each.response)) for each in told]
-        if answers:
-            continue
-        if event.author == "user":
-            if not _node(event) and not is_aside:
-                parts.append(Heard(text, event.id or "", all(part.text for part in given)))
-        elif text or calls:
-            turn = tuple(Asked(call.id or "", call.name, dict(call.args or {})) for call in calls)
-            parts.append(Turn(text, turn, event.id or ""))
+        pieces = [each for each in pieces if not (isinstance(each, Answered) and each.id in hidden)]
+        if is_aside or (by == "user" and _node(event)):
+            calls = [each for each in pieces if isinstance(each, Asked | Answered)]
+            pieces = [each for each in calls if not (is_aside and is_told(each.id))]
+        if pieces or (event.content and not given):
+            parts += parts_of(by, pieces, event.id or "")
+        # What a machine heard is not certainly what was said.
+        if event.input_transcription:
+            parts += parts_of("user", [event.input_transcription.text or "", None], event.id or "")
+        if event.output_transcription and not is_aside:
+            parts += parts_of("agent", [event.output_transcription.text or "", None], event.id or "")
     return parts
+
+
+def _pieces(part: Any, by: By, role: str) -> list[Piece]:
+    """Return the piece in a part, or an empty list if the part is not for the user."""
+    if named := part.function_call or part.function_response:
+        if (named.name or "").startswith(OWN):
+            return [None] if named.name == INPUT else []
+        if part.function_call:
+            return [Asked(named.id or "", named.name, dict(named.args or {}))]
+        return [Answered(named.id or "", *unwrapped(named.response))]
+    if part.text and not part.thought:
+        return [part.text]
+    is_seen = by == "user" or (role != "user" and part.model_dump(exclude_none=True).keys() - _UNSEEN)
+    return [None] if is_seen else []
 
 
 def _node(event: Any) -> str:

@@ -30,7 +30,7 @@ from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower, undecided
 from bylaw.integrations.guard import Adapter, Execution, Guard, Paused, Prompt, carried, decide, joined, once, watch
-from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
+from bylaw.integrations.history import Answered, Asked, By, Part, Piece, Summary, Turn, as_text, parts_of
 from bylaw.shield import Decision
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
@@ -43,6 +43,14 @@ class _Running(Struct, frozen=True, eq=False):
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
+_UNSEEN = frozenset(
+    (
+        *("text_reasoning", "usage", "function_approval_request", "hosted_vector_store"),
+        *("code_interpreter_tool_result", "mcp_server_tool_result", "search_tool_result", "shell_tool_result"),
+        *("shell_command_output",),
+    )
+)
+"""Types of contents that the user does not see as the agent's words."""
 PROMPT = "bylaw"
 """The key of the prompt in an approval request, and of the answer in a response."""
 UNHEARD = "the shield does not know the conversation: install all of the shield's middleware"
@@ -221,22 +229,36 @@ def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[P
         if _is_nobodys(message, histories):
             parts.append(Summary())
             continue
-        text = "".join(each.text or "" for each in message.contents if each.type == "text")
-        calls = [each for each in message.contents if each.type == "function_call" and not _is_elsewhere(each)]
-        answers = [each for each in message.contents if each.type == "function_result"]
-        for each in answers:
-            told = each.result if each.exception is None else each.result or str(each.exception)
-            parts.append(Answered(each.call_id or "", told, True if each.exception is not None else None))
-        if answers:
+        if message.role not in ("user", "assistant", "tool"):
             continue
-        if message.role == "user":
-            is_theirs = not message.author_name
-            whole = is_theirs and all(each.type == "text" for each in message.contents)
-            parts.append(Heard(text if is_theirs else "", message.message_id or "", whole))
-        elif message.role == "assistant" and (text or calls):
-            asked = (Asked(each.call_id or "", each.name or "", _asked(each.arguments)) for each in calls)
-            parts.append(Turn(text, tuple(asked), message.message_id or ""))
+        by: By = "agent" if message.role == "assistant" else "user"
+        pieces = [_piece(each) for each in message.contents if by == "user" or not _is_unseen(each)]
+        if message.author_name or message.role == "tool":
+            # The words may be another participant's.
+            pieces = [None if by == "user" and isinstance(each, str) else each for each in pieces]
+        parts += parts_of(by, pieces, message.message_id or "", between="")
     return parts
+
+
+def _piece(content: Any) -> Piece:
+    match content.type:
+        case "text":
+            return content.text or ""
+        case "function_call":
+            return Asked(content.call_id or "", content.name or "", _asked(content.arguments))
+        case "function_result":
+            failed = content.exception is not None
+            told = content.result or str(content.exception) if failed else content.result
+            return Answered(content.call_id or "", told, True if failed else None)
+        case _:
+            return None
+
+
+def _is_unseen(content: Any) -> bool:
+    """Whether the user does not see a piece of an agent's message: thoughts, and calls that the provider makes."""
+    if content.type == "function_call":
+        return bool(getattr(content, "hosted", None) or getattr(content, "informational_only", None))
+    return content.type in _UNSEEN or content.type.endswith("_tool_call")
 
 
 def _is_nobodys(message: Any, histories: Set[str]) -> bool:
@@ -250,10 +272,6 @@ def _is_nobodys(message: Any, histories: Set[str]) -> bool:
     if not isinstance(source, Mapping):
         return False
     return source.get("source_id") not in histories or bool(source.get("origin_session_ids"))
-
-
-def _is_elsewhere(call: Any) -> bool:
-    return bool(getattr(call, "hosted", None) or getattr(call, "informational_only", None))
 
 
 def _asked(arguments: Any) -> dict[str, Any] | str:

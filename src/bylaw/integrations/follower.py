@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError
 from bylaw.integrations.history import (
+    NOT_TEXT,
     Answered,
     Asked,
     Heard,
@@ -501,10 +502,9 @@ class Follower:
                         self._lose(name)
                 self.session.user(part.words, whole=whole and part.words == text)
                 return {}
-            case Turn(text, ()) if part.words == text:
-                self.session.agent(text)
-            case Turn(_, ()):
-                self.session.unheard()
+            case Turn(text, ()):
+                if text.strip():
+                    self.session.agent(text)
             case Turn(text, calls) if all(call.id in self._unannounced for call in calls):
                 if text:
                     self.session.agent(text)
@@ -515,6 +515,9 @@ class Follower:
                 told = [{"id": self._named(call.id), "function": call.function} for call in calls]
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
                 self._past.update(self._given[call.id] for call in calls)
+        if not part.whole or part.words == NOT_TEXT:
+            # The user saw or heard something that is unknown here.
+            self.session.unheard()
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
 

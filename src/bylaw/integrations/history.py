@@ -78,6 +78,8 @@ class Turn(Struct, frozen=True):
     text: str
     calls: tuple[Asked, ...] = ()
     key: str = ""
+    whole: bool = True
+    """False if the message also had sound, a picture or a file."""
 
     @property
     def words(self) -> str:
@@ -104,6 +106,25 @@ class Summary(Struct, frozen=True):
 
 
 Part = Heard | Turn | Answered | Summary
+Piece = str | Asked | Answered | None
+"""Words, a call or a result in a message. None is a piece that cannot be read, such as sound or a picture."""
+
+
+def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "\n") -> list[Part]:
+    """Convert the pieces of one message. `between` joins its words.
+
+    A user's words follow the results beside them, and an agent's precede them, because some providers run tools.
+    """
+    given = list(pieces)
+    words = [piece for piece in given if isinstance(piece, str)]
+    calls = tuple(piece for piece in given if isinstance(piece, Asked))
+    results = [piece for piece in given if isinstance(piece, Answered)]
+    text, whole = between.join(words), all(piece is not None for piece in given)
+    if by == "agent":
+        return [Turn(text, calls, key, whole), *results] if text or calls or not whole else [*results]
+    if results and len(results) == len(given):
+        return [*results]
+    return [*results, Heard(text, key, whole and not calls)]
 
 
 def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:

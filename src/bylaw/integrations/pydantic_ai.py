@@ -27,12 +27,14 @@ from pydantic_core import to_jsonable_python
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.guard import Adapter, Context, Execution, Paused, begin, carried, end, once, watch
-from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn, as_text
+from bylaw.integrations.history import Answered, Asked, Part, Piece, as_text, parts_of
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
+_UNSEEN = frozenset(("thinking", "compaction", "builtin-tool-call", "builtin-tool-return"))
+"""Kinds of an agent's parts that the user does not see."""
 DEFERS = "bylaw defers"
 """The key in a tool's metadata that says how an allowed call is deferred: `unapproved` or `external`."""
 
@@ -189,15 +191,23 @@ def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:
     ids: set[str] = set()
     for message in messages:
         if isinstance(message, ModelResponse):
-            text = "".join(part.content for part in message.parts if isinstance(part, TextPart))
-            asked = [each for each in message.parts if isinstance(each, ToolCallPart) and each.tool_name in tools]
-            calls = tuple(Asked(each.tool_call_id, each.tool_name, _arguments(each)) for each in asked)
-            ids.update(call.id for call in calls)
-            if text or calls:
-                parts.append(Turn(text, calls, message.timestamp.isoformat()))
+            pieces = [piece for part in message.parts for piece in _pieces(part, tools)]
+            ids.update(piece.id for piece in pieces if isinstance(piece, Asked))
+            parts += parts_of("agent", pieces, message.timestamp.isoformat(), between="")
         elif isinstance(message, ModelRequest):
-            parts += [told for part in message.parts if (told := _told(part, ids)) is not None]
+            parts += [told for part in message.parts for told in _told(part, ids)]
     return parts
+
+
+def _pieces(part: Any, tools: Collection[str]) -> list[Piece]:
+    """Return the pieces of an agent's part, or an empty list if the part is not for the user."""
+    if isinstance(part, TextPart):
+        return [part.content]
+    if part.part_kind == "speech":
+        return [part.content, None]
+    if isinstance(part, ToolCallPart):
+        return [Asked(part.tool_call_id, part.tool_name, _arguments(part))] if part.tool_name in tools else []
+    return [] if part.part_kind in _UNSEEN else [None]
 
 
 def _arguments(call: ToolCallPart) -> dict[str, Any] | str:
@@ -207,17 +217,19 @@ def _arguments(call: ToolCallPart) -> dict[str, Any] | str:
         return str(call.args)
 
 
-def _told(part: Any, ids: Collection[str]) -> Part | None:
+def _told(part: Any, ids: Collection[str]) -> list[Part]:
     if isinstance(part, UserPromptPart):
-        content = part.content
-        texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
-        whole = all(isinstance(each, str) or getattr(each, "kind", "") == "cache-point" for each in content)
-        return Heard("\n".join(texts), part.timestamp.isoformat(), whole)
+        given = [part.content] if isinstance(part.content, str) else part.content
+        read = [each for each in given if getattr(each, "kind", "") != "cache-point"]
+        pieces = [each if isinstance(each, str) else None for each in read]
+        return parts_of("user", pieces, part.timestamp.isoformat())
+    if part.part_kind == "speech":
+        return parts_of("user", [part.content, None])
     if getattr(part, "tool_call_id", None) not in ids:
-        return None
+        return []
     if part.part_kind == "retry-prompt":
-        return Answered(part.tool_call_id, part.model_response(), True)
+        return [Answered(part.tool_call_id, part.model_response(), True)]
     if part.part_kind == "tool-return":
         has_failed = part.outcome in ("failed", "retried")
-        return Answered(part.tool_call_id, _shown(part.content), True if has_failed else None)
-    return None
+        return [Answered(part.tool_call_id, _shown(part.content), True if has_failed else None)]
+    return []

@@ -7,8 +7,10 @@ import pytest
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps._configs import EventsCompactionConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+from google.adk.events import Event
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.workflow import START, Workflow
+from google.genai import types
 from hypothesis import given, settings
 
 from bylaw.integrations.adk import ShieldPlugin
@@ -160,3 +162,56 @@ def test_an_agent_that_works_for_another_in_the_same_session_is_an_inner_one(shi
     assert [(each.tool, bool(each.agent)) for each in calls] == [
         ("call_specialist", False), ("get_rental", True), ("extend_rental", True),
     ]  # fmt: skip
+
+
+LOOKS = types.Part(function_call=types.FunctionCall(id="k0", name="get_rental", args={"rental_id": "R1"}))
+ASKED = types.Part(function_call=types.FunctionCall(id="k1", name="get_rental", args={"rental_id": "R1"}))
+GIVEN = types.Part(
+    function_response=types.FunctionResponse(
+        id="k1", name="get_rental", response={"result": Rentals().get_rental("R1")}
+    )
+)
+VOICE = types.Part(inline_data=types.Blob(data=b"No", mime_type="audio/wav"))
+NO = types.Transcription(text="No, stop.", finished=True)
+
+
+def event(author: str, *parts: types.Part, **more: Any) -> Event:
+    role = "user" if author == "user" else "model"
+    return Event(author=author, content=types.Content(role=role, parts=list(parts)) if parts else None, **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "runs"),
+    [
+        ([], [], True),
+        ([event("desk", types.Part(text="Coffee?", thought=True))], [], True),
+        ([event("desk", VOICE)], [], False),
+        ([event("desk", output_transcription=types.Transcription(text="Coffee?", finished=True))], [], False),
+        ([], [event("desk", ASKED), event("user", GIVEN)], True),
+        ([], [event("desk", ASKED), event("user", GIVEN, VOICE)], False),
+        ([], [event("desk", ASKED), event("user", GIVEN, types.Part(text="No, stop."))], False),
+        ([], [event("user", input_transcription=NO)], False),
+        ([], [event("desk", input_transcription=NO)], False),
+    ],
+)
+def test_nothing_that_is_said_goes_unheard(
+    shield: Shield, before: list[Event], after: list[Event], *, runs: bool
+) -> None:
+    rentals = Rentals()
+    question = event("desk", types.Part(text=PUT_EXTEND))
+    yes = event("user", types.Part(text="Yes"))
+    asks = agent(
+        lambda contents: "Done." if results(contents[-1:]) else [("extend_rental", EXTEND)],
+        [rentals.extend_rental, rentals.get_rental],
+    )
+    place = Place(ShieldPlugin(shield, context=CUSTOMER), asks)
+
+    async def talk() -> None:
+        wish = event("user", types.Part(text="Please keep my car until 2026-11-20."))
+        shown = {"result": rentals.get_rental("R1")}
+        seen = types.Part(function_response=types.FunctionResponse(id="k0", name="get_rental", response=shown))
+        await place.keep("c1", [wish, event("desk", LOOKS), event("desk", seen), question, *before, yes, *after])
+        await place.say("c1", said("Thanks"))
+
+    asyncio.run(talk())
+    assert bool(rentals.ran) == runs

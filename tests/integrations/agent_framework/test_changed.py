@@ -8,6 +8,7 @@ import pytest
 from agent_framework import (
     AgentSession,
     CompactionProvider,
+    Content,
     ContextProvider,
     InMemoryHistoryProvider,
     Message,
@@ -163,3 +164,45 @@ def test_what_a_provider_of_context_says_is_not_the_users_word(shield: Shield, s
     assert rentals.ran == []
     asyncio.run(talk("The car was dirty.", "Yes, please."))
     assert rentals.ran == ["refund 20.00"]
+
+
+ASKED = Content.from_function_call(call_id="k1", name="get_rental", arguments={"rental_id": "R1"})
+ELSEWHERE = Content.from_function_call(call_id="k1", name="web", arguments={}, informational_only=True)
+GIVEN = Content.from_function_result(call_id="k1", result=Rentals().get_rental("R1"))
+SOUND = Content.from_data(b"No", media_type="audio/wav")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "runs"),
+    [
+        ([], [], True),
+        ([Message("assistant", [Content.from_text_reasoning(text="Coffee?")])], [], True),
+        ([Message("assistant", [SOUND])], [], False),
+        ([Message("assistant", [ELSEWHERE, GIVEN, "Would you like a coffee?"])], [], False),
+        ([], [Message("assistant", [ASKED]), Message("tool", [GIVEN])], True),
+        ([], [Message("assistant", [ASKED]), Message("user", [GIVEN, "No, stop."])], False),
+        ([], [Message("assistant", [ASKED]), Message("tool", [GIVEN, "No, stop."])], False),
+        ([], [Message("assistant", [ASKED]), Message("user", [GIVEN, SOUND])], False),
+    ],
+)
+def test_nothing_that_is_said_goes_unheard(
+    shield: Shield, before: list[Message], after: list[Message], *, runs: bool
+) -> None:
+    rentals = Rentals()
+    guard = ShieldMiddleware(shield, context=CUSTOMER)
+    calls: list[Any] = ["Done.", [("extend_rental", EXTEND)]]
+    wish, question = Message("user", ["Please keep my car until 2026-11-20."]), Message("assistant", [PUT_EXTEND])
+    looks = Content.from_function_call(call_id="k0", name="get_rental", arguments={"rental_id": "R1"})
+    seen = Content.from_function_result(call_id="k0", result=rentals.get_rental("R1"))
+    history = [
+        wish,
+        Message("assistant", [looks]),
+        Message("tool", [seen]),
+        question,
+        *before,
+        Message("user", ["Yes"]),
+        *after,
+    ]
+    asks = agent(lambda _: calls.pop(), [rentals.extend_rental, rentals.get_rental], guard.all)
+    asyncio.run(asks.run(history, session=AgentSession(session_id="c1")))
+    assert bool(rentals.ran) == runs

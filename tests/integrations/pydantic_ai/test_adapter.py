@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.messages import (
+    BinaryContent,
+    FilePart,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -17,6 +29,8 @@ from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import EveryAdapter
 from tests.integrations.guide import run_section
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals
+from tests.integrations.rental import desk as rental_desk
 from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
 
@@ -42,6 +56,32 @@ class Desk:
             before = result.all_messages() if result is not None else None
             result = await self.agent.run(user, message_history=before, conversation_id="c1")
         return result
+
+
+@pytest.mark.parametrize(
+    ("before", "runs"),
+    [
+        ([], True),
+        ([ThinkingPart("Coffee?")], True),
+        ([TextPart("Coffee?")], False),
+        ([FilePart(BinaryContent(b"Coffee?", media_type="audio/wav"))], False),
+    ],
+)
+def test_nothing_that_the_agent_says_goes_unheard(tmp_path: Path, before: list[Any], *, runs: bool) -> None:
+    rentals = Rentals()
+    answers: list[Any] = [[TextPart("Done.")], [ToolCallPart("extend_rental", EXTEND)]]
+    history = [
+        ModelRequest([UserPromptPart("Please keep my car until 2026-11-20.")]),
+        ModelResponse([ToolCallPart("get_rental", {"rental_id": "R1"}, tool_call_id="k0")]),
+        ModelRequest([ToolReturnPart("get_rental", rentals.get_rental("R1"), tool_call_id="k0")]),
+        ModelResponse([TextPart(PUT_EXTEND)]),
+        *([ModelResponse(before)] if before else []),
+    ]
+    model = FunctionModel(lambda *_: ModelResponse(answers.pop()))
+    guard = ShieldCapability(rental_desk(tmp_path), context=CUSTOMER)
+    asks = Agent(model, tools=[rentals.extend_rental, rentals.get_rental], capabilities=[guard])
+    asyncio.run(asks.run("Yes", message_history=history, conversation_id="c1"))
+    assert bool(rentals.ran) == runs
 
 
 def test_a_refused_tool_does_not_run_and_the_agent_goes_on(tmp_path: Path) -> None:
