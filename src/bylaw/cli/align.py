@@ -54,7 +54,7 @@ class Sources(Struct, frozen=True):
     auditor: "Auditor"
     agent: str | None = None
     expected: int | None = None
-    """How many conversations an earlier audit judged, or None if there is no audit."""
+    """The number of conversations that an earlier audit judged, or None if there is no audit."""
 
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
         """Yield the conversations.
@@ -78,7 +78,7 @@ def command_line() -> str:
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """Return the sources that the options name. An audit names its own logs and pack."""
+    """Return the sources that the options name. An audit supplies its own logs and pack."""
     from bylaw.align.prompt import pack_named
     from bylaw.align.standing import FreshAudit, KeptAudit
 

@@ -1,4 +1,4 @@
-"""Implements `--llm` and its options. The model answers questions that code cannot decide."""
+"""Implements `--llm` and the options that belong to it. The model answers questions that code cannot decide."""
 
 import shlex
 from collections.abc import Generator
@@ -38,7 +38,7 @@ class Models(Struct, frozen=True):
     answers: "Answerer | None" = None
     """Answers questions about predicates."""
     requests: OpenRequests | None = None
-    """Reads users' requests."""
+    """Interprets users' requests."""
 
 
 @contextmanager

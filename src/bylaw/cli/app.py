@@ -34,7 +34,7 @@ _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """Return the next step after a usage error. It is empty if the message already gives one."""
+    """Return the next step after a usage error. It is empty if the message already names one."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]
@@ -86,7 +86,7 @@ GROUPS = {
     "Align the next model": {"align": "Train a model to recall the right policy, and evaluate it."},
     "Rules": {"rules": "List, draw and learn the rules of a pack."},
 }
-"""Summaries of the commands, grouped by purpose. Each command is in the module with the same name."""
+"""Summaries of the commands, grouped by purpose. Each command is in the module of the same name."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 _COMPLETE = "_BYLAW_COMPLETE"
 
@@ -135,7 +135,7 @@ def run() -> None:
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # On Ctrl-C and on a closed pipe, `app()` would exit with 1, which means a finding.
+            # On Ctrl-C or a closed pipe, `app()` would exit with status 1, which means that there is a finding.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:
@@ -148,7 +148,7 @@ def run() -> None:
             print(visible(hint), file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
-        # rich turns a closed pipe into SystemExit.
+        # rich turns a closed pipe into a SystemExit exception.
         if isinstance(end.__context__, BrokenPipeError):
             _leave()
         raise
@@ -167,7 +167,7 @@ def run() -> None:
         print("\nbylaw: interrupted", file=sys.stderr)
         sys.exit(130)
     except OSError as error:
-        # Status 2, because 1 means a finding.
+        # The status is 2, because 1 means that there is a finding.
         is_full = error.errno in (ENOSPC, EDQUOT)
         why = (os.strerror(error.errno) if is_full and error.errno else error.strerror or str(error)).lower()
         hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
@@ -176,7 +176,7 @@ def run() -> None:
 
 
 def _leave() -> NoReturn:
-    """Exit as other tools do after a closed pipe, as in `bylaw scan LOGS | head`."""
-    # At exit, Python would flush stdout, fail again and print a traceback.
+    """Exit as other tools do when a pipe is closed, for example in `bylaw scan LOGS | head`."""
+    # At exit, Python would flush stdout, which would fail again and print a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(141)

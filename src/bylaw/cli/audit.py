@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _FAULTS = 20
-"""The maximum number of log errors to print. summary.json lists all of them."""
+"""The maximum number of log errors to print. `summary.json` lists all of them."""
 _STYLES = {"new": "red", "fixed": "green"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SMALLEST = 1 << 10
 _INTERVAL = 60.0
-"""Seconds between lines of progress if stderr is not a terminal."""
+"""The number of seconds between progress lines if stderr is not a terminal."""
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -159,7 +159,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuse mutually exclusive options. `wanted` holds other options by name."""
+        """Refuse mutually exclusive options. `wanted` contains the other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
             raise UsageError(
@@ -173,7 +173,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--address` requires a Ray cluster", hint="add --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
-        """Refuse logs and pseudonyms that a later `--update` could not recognise."""
+        """Refuse logs and pseudonyms that a later `--update` would not be able to recognise."""
         if self.update and has_pipe:
             raise UsageError("`--update` cannot read a pipe", hint="write its data to a file first")
         if self.update and is_keyless:
@@ -201,7 +201,9 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class _Progress:
-    """Prints progress to stderr. On a terminal, the line is updated in place, otherwise printed once a minute."""
+    """Prints progress to stderr. On a terminal, one line is updated in place. Elsewhere, a line is printed once a
+    minute.
+    """
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -219,7 +221,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Return the share done, the rate and the remaining time. The rate ignores the work of earlier runs."""
+    """Return the fraction done, the rate and the remaining time. The rate ignores the work of earlier runs."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -354,13 +356,13 @@ def audit_command(
             print(f"Wrote {path}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # Tables have no row for a call that exceeds a limit, because limits count across all shards.
+    # A call that exceeds a limit has no row in the tables, because limits count across all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 
 
 def _attested(path: Path) -> list[Attestation]:
-    """Read reviewers' answers, and say how many have no digest."""
+    """Read reviewers' answers, and report how many have no digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
         does = "does" if count == 1 else "do"
@@ -370,7 +372,7 @@ def _attested(path: Path) -> list[Attestation]:
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
-    """Send all requests to the model at once, or only print how many there would be if `only_print` is set.
+    """Send all requests to the model at once. If `only_print` is set, only print how many there would be.
 
     A dry run of the audit finds the requests.
     """
@@ -410,7 +412,7 @@ def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """Yield the first error of each kind in each file, with the number of errors like it."""
+    """Yield the first error of each kind in each file, together with the number of similar errors."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

@@ -79,7 +79,7 @@ def compile_command(
     recover(out)
     if update is not None:
         before, folder = read_before(update), read_folder(update)
-        # An option that is not given keeps its value from the last compile.
+        # If an option is not given, it keeps its value from the last compile.
         given = {part: value for part in made_of.__struct_fields__ if (value := getattr(made_of, part))}
         made_of = replace(before.made_of, **given)
     elif not documents:

@@ -1,7 +1,7 @@
-"""The console that every command prints to: as wide as the terminal, or 80 columns in a pipe.
+"""The console to which every command prints: as wide as the terminal, or 80 columns in a pipe.
 
 Names, notes and arguments come from agents, users and other people's packs, so control characters in them are escaped.
-Commands do this as well. This module catches the rest.
+Commands escape them as well, and this module catches the rest.
 """
 
 import sys
@@ -23,14 +23,14 @@ from bylaw.text.visible import visible, visible_json
 
 
 class Screen:
-    """A terminal that escapes control characters and marks of text direction."""
+    """A terminal that escapes control characters and text-direction marks."""
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
         """The terminal itself, for a console that escapes text before it adds colours."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the terminal. Exports use `buffer`, the unfiltered byte stream."""
+        """Return one of the terminal's attributes. Exports use `buffer`, the unfiltered byte stream."""
         return getattr(self.bare, name)
 
     def write(self, text: str, /) -> int:
@@ -42,7 +42,7 @@ class Screen:
 
 
 def bare(file: Any) -> TextIO:
-    """Return the file behind a screen, or the file itself if there is no screen."""
+    """Return the file behind a screen. If there is no screen, return the file itself."""
     return file.bare if isinstance(file, Screen) else file
 
 
@@ -61,7 +61,7 @@ def on_screen() -> Generator[None]:
 
 
 SCREEN = 24
-"""How many lines a default terminal has."""
+"""The number of lines of a default terminal."""
 
 
 def open_console() -> Console:
@@ -71,7 +71,7 @@ def open_console() -> Console:
 
 
 def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
-    """Return a table that starts with text columns, followed by right-aligned number columns."""
+    """Return a table whose first columns contain text and whose remaining columns contain right-aligned numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         table.add_column(name, overflow="fold")
@@ -79,7 +79,7 @@ def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows:
         table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
     for cells in rows:
         table.add_row(*map(Text, cells))
-    # rich would wrap a table's own title to the width of its columns.
+    # rich would wrap a table's built-in title to the width of the columns.
     return Group(Text(title, style="bold"), table)
 
 
@@ -103,7 +103,7 @@ def stranded(count: int) -> str:
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
     """Return the text after `head` as lines that fit the console.
 
-    Later lines are indented by `hang`, or else by the width of `head`.
+    Later lines are indented by `hang` or, if it is not given, by the width of `head`.
     """
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()
@@ -114,7 +114,7 @@ def wrapped(console: Console, text: str, head: str = "", hang: int | None = None
 
 
 def say(console: Console, text: str, head: str = "", style: str = "", hang: int | None = None) -> None:
-    """Print text wrapped to the console. It is never interpreted as markup."""
+    """Print text wrapped to the width of the console. It is never interpreted as markup."""
     for line in wrapped(console, text, head, hang):
         console.print(Text(line, style=style), soft_wrap=True)
 
@@ -129,7 +129,7 @@ class _Visible(Console):
 
 
 class _Trimmed(Screen):
-    """Removes the blanks that rich adds at the ends of lines. rich writes whole lines."""
+    """Removes the spaces that rich adds at the ends of lines. rich writes whole lines."""
 
     def write(self, text: str, /) -> int:
         self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))

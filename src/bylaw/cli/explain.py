@@ -1,4 +1,6 @@
-"""The command `bylaw explain` shows one call with its policies, the facts seen and missing, and what to do."""
+"""The command `bylaw explain` shows a call with its policies, the facts that were seen, the facts that are missing, and
+what to do.
+"""
 
 import json
 import shlex
@@ -37,7 +39,7 @@ _SEVERITY_STYLES = {"high": "bold red", "medium": "yellow"}
 
 
 class Wanted(NamedTuple):
-    """A filter of findings. An empty field matches everything."""
+    """A filter for findings. An empty field matches everything."""
 
     policies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -46,7 +48,7 @@ class Wanted(NamedTuple):
     severities: tuple[str, ...] = ()
 
     def holds(self, finding: Finding) -> bool:
-        """Whether a finding matches. A single policy of it must match all policy filters."""
+        """Whether a finding matches. At least one of its policies must match all policy filters."""
         verdict = "rule" if finding.kind == "rule" else finding.verdict
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
@@ -91,7 +93,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
 
 
 def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> None:
-    """Mention calls without a verdict, which are not findings."""
+    """Mention calls that have no verdict. They are not findings."""
     if calls and not wanted.verdicts:
         one = len(calls) == 1
         said = f"{len(calls):,} {'call has' if one else 'calls have'} no verdict: --verdict inconclusive lists "
@@ -99,7 +101,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """Group findings about the same call or message, in the order of the first finding of each group."""
+    """Group findings about the same call or message. The groups are in the order of their first findings."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -132,7 +134,7 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """Yield the lines about a finding: severity and policies, then the reason, then call and conversation."""
+    """Yield the lines that describe a finding: severity and policies, then the reason, then call and conversation."""
     severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
@@ -234,9 +236,10 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print the verdict on a call policy by policy, most severe first, or the call or message that broke a rule.
+    """Print the verdict on a call policy by policy, with the most severe first, or the call or message that broke a
+    rule.
 
-    `doubtful` holds the steps of calls that may or may not have run.
+    `doubtful` contains the steps of calls that may or may not have run.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -326,7 +329,7 @@ class _Explanation(Struct, frozen=True):
             self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
-        """For each fact that was not readable, return the last call that names its entity."""
+        """For each fact that could not be read, return the last call that names its entity."""
         found: list[int] = []
         for fact in entry.get("reason", {}).get("not_readable") or ():
             named = {str(part) for part in fact["key"] or ()}
@@ -393,7 +396,7 @@ class _Explanation(Struct, frozen=True):
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """Return why a look-up by the agent did not show the fact, or an empty string."""
+        """Return the reason why a look-up by the agent did not show the fact, or an empty string."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):
@@ -439,7 +442,9 @@ def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each cited sentence with its place. Without the document, yield the policy's definition with all places."""
+    """Yield each cited sentence with its location. Without the document, yield the policy's definition with all
+    locations.
+    """
     places: dict[tuple[str, str], list[int]] = {}
     for citation in policy.get("citations", []):
         if citation["text"]:

@@ -1,4 +1,4 @@
-"""Command groups that keep the order of their commands. Showing help imports no command."""
+"""Command groups that keep the order of their commands. Showing the help imports no command."""
 
 import importlib
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class InOrder(click.Group):
 
 
 class OneFileEach(click.Group):
-    """A group that imports a command when it is used: `NAME_command` from the module NAME."""
+    """A group that imports each command only when it is used: `NAME_command` from the module NAME."""
 
     def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -44,7 +44,7 @@ class OneFileEach(click.Group):
 
 
 def _plain(command: click.Command | None) -> click.Command | None:
-    """Remove `[default: ]` from the help of options whose default is empty."""
+    """Remove `[default: ]` from the help text of options whose default is empty."""
     for option in command.params if command is not None else ():
         if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
             option.show_default = False

@@ -162,7 +162,9 @@ def _catalogue(given: str) -> dict[str, dict[str, Any]]:
 
 
 def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
-    """Return the catalogue unchanged if a pack can read it. OpenAPI and Python become function definitions."""
+    """Return the catalogue unchanged if a pack can read it. OpenAPI and Python catalogues are converted to function
+    definitions.
+    """
     path = Path(given)
     if path.suffix == ".json" and path.is_file():
         text = path.read_text(encoding="utf-8")

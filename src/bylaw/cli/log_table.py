@@ -1,5 +1,5 @@
-"""Writes `bylaw log export --format parquet`: one row per conversation with its decisions, in the form that `bylaw
-audit` reads.
+"""Writes the output of `bylaw log export --format parquet`: one row per conversation with its decisions, in the form
+that `bylaw audit` reads.
 """
 
 from pathlib import Path

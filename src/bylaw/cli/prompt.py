@@ -11,8 +11,8 @@ from bylaw.text.visible import visible
 def prompt_command(pack: PackArgument, *, as_json: Json = False) -> None:
     """Print instructions for the agent's system prompt.
 
-    The instructions list the writes that need the user's yes, the sentence or card that asks for the yes, and what to
-    look up first.
+    The instructions list the writes that need the user's yes, the sentence or card that asks for it, and what to look
+    up first.
     """
     from bylaw.shield.instructions import instructions, write_instructions
 

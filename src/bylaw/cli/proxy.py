@@ -26,7 +26,7 @@ SECRET = 32
 AT_ONCE = 3.0
 """How many seconds the proxy waits for the pack before it accepts a client.
 
-After that, only the client's requests wait.
+After this time, only the client's requests wait.
 """
 UNNAMED = (
     "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
@@ -131,7 +131,7 @@ def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
 
 
 def _taken_up(shield: Shield, name: str) -> str:
-    """Return a note if the log already contains the conversation of `--conversation`."""
+    """Return a note if the log already contains the conversation that `--conversation` names."""
     entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""

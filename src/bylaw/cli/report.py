@@ -1,4 +1,4 @@
-"""The command `bylaw report` writes an audit as one self-contained HTML page."""
+"""The command `bylaw report` writes an audit's report as one self-contained HTML page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ def report_command(
     target: Annotated[Path | None, "--to FILE", "Where to write the report (default: OUT/report.html)."] = None,
     opening: Annotated[str, "--opening ID", "The finding to show first."] = "",
 ) -> None:
-    """Write the HTML report of an audit."""
+    """Write an audit as an HTML report."""
     from bylaw.audit.report import write_report
 
     print(f"wrote {write_report(out, target, opening=opening)}")

@@ -1,4 +1,4 @@
-"""The command `bylaw review` shows the checks of a pack and accepts or rejects them."""
+"""The command `bylaw review` shows the checks in a pack and accepts or rejects them."""
 
 import getpass
 import json
@@ -41,7 +41,7 @@ _STYLES: dict[str, str] = {
     "unreviewed": "dim",
 }
 _SHOWN = 3
-"""How many cases of each outcome are shown unless `--cases` is given."""
+"""How many cases are shown for each outcome if `--cases` is not given."""
 
 
 @command("review")
@@ -63,7 +63,7 @@ def review_command(
     page: Annotated[File, "Also write the review as an HTML page. Requires the `serve` extra."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
-    """Review the checks of a pack, and accept or reject them."""
+    """Review the checks in a pack, and accept or reject them."""
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
         raise UsageError("a review requires your name", hint=f"add --by {_user()}")
@@ -160,7 +160,7 @@ def _lacking(pack: Pack) -> list[str]:
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
-    """Return the policies that cite `document`, or any document if it is empty, in the order of the documents."""
+    """Return the policies that cite `document`, or that cite any document if it is empty, in document order."""
     files = pack.document.files if pack.document is not None else ()
     order = {file.name: number for number, file in enumerate(files)}
     if document and not any(is_named(file, document) for file in order):

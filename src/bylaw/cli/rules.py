@@ -1,4 +1,4 @@
-"""The command `bylaw rules` lists, draws and learns the rules of a pack."""
+"""The command `bylaw rules` lists, draws and learns the rules in a pack."""
 
 import sys
 from pathlib import Path
@@ -104,7 +104,7 @@ def risk_command(
 
 @click.group("rules", cls=InOrder)
 def rules_command() -> None:
-    """List, draw and learn the rules of a pack."""
+    """List, draw and learn the rules in a pack."""
 
 
 @command("eval", rules_command)
@@ -173,7 +173,7 @@ def draw(pack: Pack, name: str) -> str:
 
 @command("clusters", rules_command)
 def clusters_command(pack: PackArgument) -> None:
-    """Cluster predicates, and count the rules of each action."""
+    """Cluster predicates, and count the rules for each action."""
     from bylaw.rule.structure import by_clusters, circuits, cluster, rule_vagueness, vagueness
 
     book = load_pack(pack).book

@@ -18,7 +18,8 @@ from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
 _WIDE = 500
-"""How wide a table is outside a terminal. Names are then not wrapped, so that a search finds them."""
+"""The width of a table outside a terminal. It is large enough that names are not wrapped, so that a search finds them.
+"""
 _SHOWN = 200
 
 
@@ -31,7 +32,7 @@ def sql_command(
     base: Annotated[Folder, "An earlier audit; its views are base.calls and so on."] = None,
     to: Annotated[str, click.Choice(("table", "csv", "jsonl")), "How to print the rows."] = "table",
 ) -> int:
-    """Query audit tables.
+    """Query an audit's tables.
 
     The tables are conversations, calls, findings, open_questions and missing_facts.
     """

@@ -1,4 +1,4 @@
-"""The command `bylaw stop` blocks writes of an agent, a tool, a policy or a tenant for a set time."""
+"""The command `bylaw stop` blocks the writes of an agent, a tool, a policy or a tenant for a set time."""
 
 import getpass
 import sys
@@ -34,7 +34,7 @@ class StopOptions(TenantLog, frozen=True, kw_only=True):
 def stop_command() -> None:
     """Block an agent, a tool, a policy or all writes for a set time.
 
-    Applies from the next decision of every shield and service on the log. Calls already allowed are not undone; reads
+    Applies from the next decision of every shield and service on the log. Calls already allowed are not undone. Reads
     stay allowed.
     """
 

@@ -1,4 +1,4 @@
-"""Prints an audit's summary as tables, 80 columns wide."""
+"""Prints an audit's summary as tables that are 80 columns wide."""
 
 import json
 import shlex
@@ -18,7 +18,7 @@ from bylaw.text.visible import visible
 
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole: bool = False) -> None:
-    """Print the counts, the rates of each agent, and the findings by tool, policy, look-up and rule."""
+    """Print the counts, each agent's rates, and the findings by tool, policy, look-up and rule."""
     for line in _headline(summary["counts"]):
         console.print(line, markup=False, style="bold")
     console.print()
@@ -68,9 +68,9 @@ def _written(out: Path) -> str:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
-    """Return the conversation and step of the first flagged call, as arguments for `bylaw explain`.
+    """Return the conversation and step of the first flagged call as arguments for `bylaw explain`.
 
-    The text is empty if there are no lines to search, and None if no call is flagged.
+    The text is empty if there are no lines to search. The result is None if no call is flagged.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
@@ -88,7 +88,7 @@ def _finding(summary: dict[str, Any], out: Path) -> str | None:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Return the rates of each agent. If a name is too long for its column, it gets its own line."""
+    """Return each agent's rates. If a name is too long for its column, it gets its own line."""
     heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
@@ -198,7 +198,7 @@ def _undecided(summary: dict[str, Any]) -> Group:
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Return the failed guards, whose calls have no verdict."""
+    """Return the guards that failed. The calls they guard have no verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []

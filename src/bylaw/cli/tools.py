@@ -1,4 +1,4 @@
-"""The command `bylaw tools` shows changes to an MCP server's tool descriptions since they were accepted."""
+"""The command `bylaw tools` shows which of an MCP server's tool descriptions have changed since they were accepted."""
 
 import difflib
 import getpass
@@ -22,10 +22,10 @@ def tools_command(
     digests: Annotated[tuple[str, ...], "--accept DIGEST", "Accept the description with this digest."] = (),
     by: Annotated[str, "Your name, for the record.", {"show_default": "you", "default": getpass.getuser}],
 ) -> int:
-    """Review and accept changed tool descriptions of an MCP server.
+    """Review and accept changed descriptions of an MCP server's tools.
 
     FILE is written by `bylaw proxy --tools FILE`. Until a changed description is accepted, the agent sees the old one
-    and calls of the tool need approval. The exit status is 1 while a description awaits review.
+    and calls of the tool need approval. The exit status is 1 while any description awaits review.
     """
     if digests:
         for name in accept(file, digests, by):

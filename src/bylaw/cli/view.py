@@ -17,8 +17,8 @@ def view_command(
 ) -> None:
     """Browse an audit and triage its findings in the browser.
 
-    Requires the `serve` extra. Listens on this machine only. Decisions are written to waivers.yaml and to the cases of
-    the pack.
+    Requires the `serve` extra. Listens on this machine only. Decisions are written to waivers.yaml and to the pack's
+    cases.
     """
     try:
         from bylaw.console.pages import run_pages

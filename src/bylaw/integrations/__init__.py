@@ -1,3 +1,3 @@
-"""Adapters that connect the shield to agent frameworks: one file per framework, each with its own extra. Start with the
-file of your framework, then read `follower`.
+"""Adapters that connect the shield to agent frameworks: one file and one extra per framework. Start with your
+framework's file, then read `follower`.
 """

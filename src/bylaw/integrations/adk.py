@@ -33,7 +33,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
-"""How the calls begin that ADK adds to ask for a confirmation or a credential."""
+"""The name prefix of the calls that ADK itself adds to ask for a confirmation or a credential."""
 INPUT = "adk_request_input"
 """A call in which ADK asks the user for words."""
 _UNSEEN = frozenset(
@@ -51,7 +51,7 @@ class _Allowed(NamedTuple):
     """The inner agent that makes the call."""
     decision: Decision
     arguments: dict[str, Any]
-    """The arguments that the decision is about."""
+    """The arguments on which the decision is based."""
 
 
 class ShieldPlugin(Adapter, BasePlugin):
@@ -73,7 +73,8 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls whose tools raised, by conversation and id. Later events show what the model saw of the error."""
+        """Calls whose tools raised an error, by conversation and id. Later events show what the model saw of the error.
+        """
         self._allowed: dict[tuple[str, str], _Allowed] = {}
         """Running calls, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
@@ -84,7 +85,7 @@ class ShieldPlugin(Adapter, BasePlugin):
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Decide a call. None lets the call run. Any other value replaces the tool's result."""
+        """Decide a call. If this returns None, the call runs. Any other value replaces the tool's result."""
         if self.is_idle:
             return None
         try:
@@ -105,8 +106,8 @@ class ShieldPlugin(Adapter, BasePlugin):
         return False
 
     def _hold(self, tool: Any) -> None:
-        """Decide again just before the tool runs if the agent's own callback, which runs after this plugin, has changed
-        the call.
+        """If the agent's own callback, which runs after this plugin, has changed the call, decide again just before the
+        tool runs.
         """
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
@@ -135,7 +136,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
-        """Append advice to the result. A call that waits for a confirmation has no result yet."""
+        """Append advice to the result. A call that is waiting for a confirmation has no result yet."""
         place = _place(tool_context)
         allowed = self._allowed.pop(place, None)
         if allowed is None:
@@ -149,7 +150,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         return {"result": with_note(as_text(_shown(result)), allowed.decision.feedback)}
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
-        """Record that the call may or may not have run."""
+        """Record that it is unknown whether the call ran."""
         self._allowed.pop(_place(tool_context), None)
         self._failed.add(_place(tool_context))
 
@@ -169,7 +170,9 @@ class ShieldPlugin(Adapter, BasePlugin):
         return self._guard.decide(_key(session), session, parts, call, _answers(tool_context) if self._pauses else None)
 
     def _heard(self, session: Any) -> list[Part]:
-        """Return a session's history without rewound events. Calls whose tools raised have no known outcome."""
+        """Return a session's history without the events that were rewound. Calls whose tools raised an error have no
+        known outcome.
+        """
         key = _key(session)
         follower = self._guard.followers.get(key, session)
         events = list(session.events)
@@ -189,7 +192,7 @@ class ShieldPlugin(Adapter, BasePlugin):
 
 
 class _InnerPlugin(ShieldPlugin):
-    """Shields the tools of a runner inside a shielded tool, if that runner has no shield."""
+    """Inside a shielded tool, shields the tools of a runner that has no shield of its own."""
 
     @property
     def is_idle(self) -> bool:
@@ -197,7 +200,7 @@ class _InnerPlugin(ShieldPlugin):
 
 
 def _watched(run: Any) -> Any:
-    """Wrap a runner's method so that the shield becomes one of its plugins inside a shielded tool."""
+    """Wrap a runner's method so that, inside a shielded tool, the shield is added to the runner's plugins."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, manager = carried(), self.plugin_manager
@@ -213,7 +216,7 @@ for _name in ("run_async", "run_live"):
 
 
 def _key(session: Any) -> str:
-    """Return a key for a session. Sessions of two users may have the same id."""
+    """Return a key for a session. Two users' sessions may have the same id."""
     return f"{session.app_name}/{session.user_id}/{session.id}"
 
 
@@ -250,7 +253,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         by: By = "user" if event.author == "user" else "agent"
         given, hidden = (event.content.parts or ()) if event.content else (), event.actions.requested_tool_confirmations
         pieces = [piece for part in given for piece in _pieces(part, by, event.content.role)]
-        # Until a call is confirmed, the text in place of its result does not count as a result.
+        # Until a call is confirmed, the placeholder text in place of its result is not a result.
         pieces = [each for each in pieces if not (isinstance(each, Answered) and each.id in hidden)]
         if is_aside or (by == "user" and _node(event)):
             calls = [each for each in pieces if isinstance(each, Asked | Answered)]
@@ -280,18 +283,20 @@ def _pieces(part: Any, by: By, role: str) -> list[Piece]:
 
 
 def _node(event: Any) -> str:
-    """Return an event's workflow node. User messages have none. A message with a node is another agent's input."""
+    """Return the workflow node that an event comes from. User messages have no node. A message with a node is another
+    agent's input.
+    """
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 
 
 def _is_aside(event: Any, calls: set[str]) -> bool:
-    """Whether the speaker works for another agent as a tool. The user may never see such a message."""
+    """Whether the speaker is an agent that another agent uses as a tool. The user may never see such a message."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
 def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
-    """Return a function that shows a prompt by stopping the call. ADK asks only once per call."""
+    """Return a function that shows a prompt by stopping the call. ADK asks only once for each call."""
     confirmation = tool_context.tool_confirmation
     if confirmation is None:
         return once(None)

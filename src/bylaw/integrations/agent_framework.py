@@ -52,17 +52,17 @@ _UNSEEN = frozenset(
 )
 """Types of contents that the user does not see as the agent's words."""
 PROMPT = "bylaw"
-"""The key of the prompt in an approval request, and of the answer in a response."""
+"""The key under which an approval request stores the prompt and a response stores the answer."""
 UNHEARD = "the shield does not know the conversation: install all of the shield's middleware"
 
 
 class ShieldMiddleware(Adapter):
     """Shields an agent. Put `all` last in the agent's list of middleware.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval becomes an approval request,
-    with a `Prompt` under `bylaw` in its additional properties. The response has the answer there: `{"id": prompt["id"],
-    "confirm": True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With `instruct`, the shield's
-    instructions are added to the agent's.
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval becomes an approval request
+    whose additional properties contain a `Prompt` under `bylaw`. The response contains the answer under the same key:
+    `{"id": prompt["id"], "confirm": True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With
+    `instruct`, the shield's instructions are added to the agent's.
     """
 
     @property
@@ -130,7 +130,7 @@ class _Model(ChatMiddleware):
 
 
 class _Tool(FunctionMiddleware):
-    """Lets a function run, or answers in its place."""
+    """Lets a function run, or returns an answer in its place."""
 
     def __init__(self, guard: Guard, *, pauses: bool = False) -> None:
         self._guard = guard
@@ -167,20 +167,20 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """Return the answer in a response to an approval request. The prompt in the request does not count."""
+    """Return the answer contained in a response to an approval request. The prompt in the request is not an answer."""
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
 
 def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
-    """Return a waiting call as an approval request of the framework."""
+    """Return a waiting call as one of the framework's approval requests."""
     id, occurrence = context.metadata["call_id"], context.metadata.get("function_call_occurrence_id")
     call = Content.from_function_call(id, context.function.name, arguments=prompt.arguments)
     call.id = occurrence
     marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
     name = occurrence or id
     if is_again:
-        # If one call needs a second question, the framework regards the first as answered.
+        # If a call needs a second question, the framework treats the first one as answered.
         name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 
@@ -262,7 +262,7 @@ def _is_unseen(content: Any) -> bool:
 
 
 def _is_nobodys(message: Any, histories: Set[str]) -> bool:
-    """Whether the framework wrote a message: a summary of other messages, or context from a provider."""
+    """Whether a message was written by the framework: a summary of other messages, or context from a provider."""
     marks = message.additional_properties or {}
     group, source = marks.get("_group"), marks.get("_attribution")
     if any(

@@ -34,10 +34,10 @@ from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after the decision. Make the call again with the right arguments"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
-"""How prompts begin that the program submits itself."""
+"""The prefixes of the prompts that the program itself submits."""
 MOST = 100
 PATIENCE = 10.0
-"""How many seconds to wait for a call's message."""
+"""How many seconds to wait for the message that contains a call."""
 LIMIT = 30.0
 """The time limit for a decision, in seconds."""
 UNHEARD = "the shield did not receive the message with this call: wrap the messages in `guard.hear(...)`"
@@ -53,8 +53,8 @@ class Prompts:
     """Submitted prompts whose author is still unknown.
 
     The hook receives every prompt: the user's, and those that the program creates when a subagent ends, a task is due
-    or a call continues. Only the host's own prompts come back among the messages, and summaries are never submitted. So
-    a prompt that was both submitted and returned comes from the user.
+    or a call continues. Only the host's own prompts are echoed among the messages, and summaries are never submitted.
+    So a prompt that was both submitted and echoed comes from the user.
     """
 
     def __init__(self) -> None:
@@ -81,12 +81,12 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether a prompt from this run, possibly the user's, has not come back yet."""
+        """Whether a prompt from this run that may be the user's has not been echoed yet."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
 class HostHooks:
-    """What the host's own hooks change in call arguments, by call id."""
+    """The changes that the host's own hooks make to call arguments, by call id."""
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
@@ -94,10 +94,12 @@ class HostHooks:
         self._idle = anyio.Condition()
         self._changed: dict[str, list[Any]] = {}
         self._decided: dict[str, Any] = {}
-        """The arguments that each decision was about."""
+        """The arguments on which each decision was based."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a hook of the host, so that the decision waits for it. A change after the decision stops the call."""
+        """Wrap one of the host's hooks so that the decision waits for it. If the hook changes the call after the
+        decision, the call is stopped.
+        """
 
         async def run(told: Any, id: Any, context: Any) -> Any:
             name = told.get("tool_use_id") or id or ""
@@ -130,7 +132,7 @@ class HostHooks:
         return run
 
     async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """Return the arguments to decide on, after the host's hooks have run."""
+        """Return the arguments to decide on. The host's hooks have already run."""
         with anyio.move_on_after(patience):
             async with self._idle:
                 while self._running.get(id):
@@ -179,11 +181,11 @@ class _Made(NamedTuple):
 
 
 class ShieldHooks:
-    """Shields one conversation. Use the same object for all its runs, for options and messages.
+    """Shields one conversation. Use the same object for the options and the messages of all its runs.
 
     With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred: the run ends, and
-    its result has the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` take the
-    answers. A client that resumes the session continues the call. With `instruct`, `protect` adds the shield's
+    its result contains the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` take
+    the answers. A client that resumes the session continues the call. With `instruct`, `protect` adds the shield's
     instructions to the system prompt.
     """
 
@@ -206,25 +208,26 @@ class ShieldHooks:
         self._turn: tuple[str, Any] | None = None
         """The model's current message, and why its turn is still open."""
         self._heard: dict[str, anyio.Event] = {}
-        """For each call, an event that is set when the message with the call arrives."""
+        """For each call, an event that is set when the message containing the call arrives."""
         self._made: dict[str, _Made] = {}
-        """Calls that may run and have no result yet."""
+        """Calls that are allowed to run and have no result yet."""
         self._advice: dict[str, str] = {}
         self._inner: dict[str, tuple[str, Asked]] = {}
-        """Undecided calls of subagents by id, each with its message."""
+        """Subagents' undecided calls by id, each with its message."""
         self._planned: set[str] = set()
-        """Messages of subagents whose calls were decided."""
+        """Messages of subagents whose calls have been decided."""
         self._agent = ""
         """The inner agent that these hooks are for."""
         self._main: ShieldHooks | None = None
         self._host = HostHooks()
         self._order = anyio.Lock()
-        """Keeps reports to the session in order."""
+        """Keeps reports to the session in the right order."""
 
     def inner(self, agent: str) -> "ShieldHooks":
-        """Return hooks for an inner agent, whose prompts your code or another agent writes, in the same conversation.
+        """Return hooks for an inner agent in the same conversation, whose prompts are written by your code or by
+        another agent.
 
-        The program's own subagents do not need this. Give each inner agent a name.
+        The program's own subagents do not need these hooks. Give each inner agent a name.
         """
         other = ShieldHooks(self.session, patience=self._patience, limit=self._limit)
         other._agent, other._main, other._order = agent, self, self._order
@@ -256,7 +259,7 @@ class ShieldHooks:
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card. `by` says how the user answered, such as the button."""
+        """Report the user's answer to a card. `by` says how the user answered, for example with a button."""
         await anyio.to_thread.run_sync(partial(confirm, self.session, prompt, yes, by=by))
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
@@ -289,7 +292,7 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
-                    # From a message in blocks, the SDK passes on the text and silently drops pictures and files.
+                    # If a message consists of blocks, the SDK passes on the text and silently drops pictures and files.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
@@ -307,7 +310,7 @@ class ShieldHooks:
         return self._follower
 
     async def _in_turn(self, work: Callable[[], None]) -> None:
-        """Run work in order without blocking the event loop. The work may wait for the log."""
+        """Run `work` in order without blocking the event loop. It may wait for the log."""
         async with self._order:
             await anyio.to_thread.run_sync(work)
 
@@ -329,7 +332,7 @@ class ShieldHooks:
             if id == deferred:
                 made.follower.interrupted(id, made.decision)
             else:
-                # The call may or may not have run.
+                # It is unknown whether the call ran.
                 made.follower.answered(id, "", captured=False, agent=made.agent)
         self.session.flush()
 
@@ -337,7 +340,7 @@ class ShieldHooks:
         text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
         name = message.message_id or ""
         if self._turn is None or self._turn[0] != name or not name:
-            # Each part of one model response is a separate message, and all have the same id.
+            # Each part of a model response is a separate message. All parts have the same id.
             self._end_turn()
             self._turn = (name, self.session.turn(text))
             self._turn[1].__enter__()
@@ -402,13 +405,13 @@ class ShieldHooks:
         return decision
 
     def _plan(self, follower: Follower, call: Asked, agent: str) -> None:
-        """Decide a subagent's parallel calls as a turn of their own."""
+        """Decide a subagent's parallel calls as a separate turn."""
         self._end_turn()
         name, _ = self._inner.get(call.id, ("", call))
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
         tool = self.session.pack.schema.tools.get(call.tool)
         if name in self._planned and (tool is None or tool.effect == "write"):
-            # Other calls of the turn may have returned results that the subagent had not seen.
+            # Other calls of the turn may have returned results that the subagent had not yet seen.
             raise RuntimeError(LATE)
         if name:
             self._planned.add(name)

@@ -1,8 +1,8 @@
-"""Follows a conversation as a framework keeps it. New messages are reported to the session, and each turn is decided
-once.
+"""Follows a conversation through the history that a framework keeps. New messages are reported to the session, and each
+turn is decided once.
 
-Each message is reported only once. A message that later disappears from the framework's history still counts as seen.
-`history` aligns the two.
+Each message is reported only once. A message that later disappears from the framework's history is still treated as
+reported. `history` aligns the two records.
 """
 
 import threading
@@ -35,57 +35,58 @@ from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
-"""Which of the user's answers count: all, only answers to agent messages that were reported here, or none."""
+"""Which of the user's answers are accepted: all, only answers to agent messages that were reported here, or none."""
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
-"""Separates an inner agent's name from its call's id."""
+"""Separates an inner agent's name from the id of its call."""
 
 
 class Follower:
-    """A conversation in a framework. Several threads may use it."""
+    """A framework's conversation. Several threads may use it."""
 
     def __init__(
         self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
     ) -> None:
         """Set `is_linked` if another principal spoke earlier in the same history.
 
-        `answers` says which of the user's answers count. Without a conversation name, a request may be a repeat, or may
-        come from an inner agent. Set `makes_calls` to False if calls are decided here and made elsewhere.
+        `answers` says which of the user's answers are accepted. If the conversation has no name, a request may be a
+        repeat, or may come from an inner agent. Set `makes_calls` to False if calls are decided here and made
+        elsewhere.
         """
         self.session = session
         self._makes_calls = makes_calls
         self._answers = answers
         self._is_passing = is_linked
-        """Whether other principals have spoken since this conversation's last message."""
+        """Whether another principal has spoken since this conversation's last message."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions, by call id, about calls of the last turn that have not been made yet."""
+        """Decisions about calls of the last turn that have not been made yet, by call id."""
         self._plans: set[tuple[str, str]] = set()
-        """Messages of inner agents whose calls were decided."""
+        """Messages of inner agents whose calls have been decided."""
         self._given: dict[str, str] = {}
-        """The session's name for the last call with an id."""
+        """The session's name for the last call that had a given id."""
         self._names: set[str] = set()
         self._inner: set[str] = set()
         self._before: dict[str, str] = {}
-        """The earlier id of a call that was repeated after its question was answered, by its new id."""
+        """Maps the new id of a call that was repeated after its question was answered to its earlier id."""
         self._answered: set[str] = set()
         self._unannounced: set[str] = set()
-        """Ids of calls that were decided before their message arrived."""
+        """Ids of calls that were decided before the message containing them arrived."""
         self._open: set[str] = set()
-        """Names of allowed calls without a result."""
+        """Names of allowed calls that have no result."""
         self._past: set[str] = set()
-        """Names of calls that a history shows without results."""
+        """Names of calls for which a history shows no result."""
         self._running: dict[str, str] = {}
-        """The tools that this process is running, by call id."""
+        """The tools that are running in this process, by call id."""
         self._foreign: dict[str, str] = {}
-        """The inner agent that made a call, by call id. Contains only calls from a history that was passed as if it
+        """The inner agent that made a call, by call id. It contains only calls from a history that was passed as if it
         were the user's.
         """
         self._foreign_heard: set[str] = set()
-        """User messages in such histories of inner agents."""
+        """The user messages in inner agents' histories that were passed as if they were the user's."""
         self._events = 0
-        """How many of the session's events are known here."""
+        """How many of the session's events this process knows."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -95,7 +96,7 @@ class Follower:
             self._recall()
 
     def _recall(self) -> None:
-        """Mark everything from the log or from another worker as already reported."""
+        """Mark everything that came from the log or from another worker as already reported."""
         events = self.session.trajectory().events
         calls: dict[str, Call] = {}
         turns: dict[int, Known] = {}
@@ -159,14 +160,16 @@ class Follower:
         return turns[turn]
 
     def follow(self, parts: Sequence[Part]) -> None:
-        """Process the history so far. If the last turn has no results, it is decided. Older turns have already run."""
+        """Process the history so far. If the last turn has no results, decide its calls. The calls of older turns have
+        already run.
+        """
         with self._lock:
             self.session.channel.reports_user = True
             try:
                 self._catch_up()
                 self._follow(parts)
             except Exception as error:
-                # From here on, the history has a gap, so nothing that depends on it is allowed.
+                # From here on, the history is incomplete, so nothing that depends on it is allowed.
                 tell(error, "a conversation could not be processed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
@@ -188,7 +191,7 @@ class Follower:
                 self._is_passing = True
 
     def lose(self) -> None:
-        """Record that part of the conversation was removed. Earlier agreement no longer counts."""
+        """Record that part of the conversation was removed. The user's earlier agreement is no longer valid."""
         with self._lock:
             if self._events:
                 self.session.unheard()
@@ -199,12 +202,14 @@ class Follower:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """Skip everything except the user's current message. The rest belongs to another principal or is in the log."""
+        """Skip everything except the user's current message. Everything else belongs to another principal or is already
+        in the log.
+        """
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
-            # The user has not spoken yet. The last message is an earlier one.
+            # The user has not spoken yet. The last user message is an earlier one.
             last = len(parts)
         self._known = KnownMessages()
         for part in parts[:last]:
@@ -267,8 +272,8 @@ class Follower:
                 self._foreign, self._foreign_heard = {}, set()
 
     def _is_foreign(self, marks: Sequence[Mark], told: Set[int]) -> bool:
-        """Whether a history with new user messages belongs to an inner agent that a running call started in another
-        thread.
+        """Whether a history with new user messages belongs to an inner agent that was started in another thread by a
+        running call.
         """
         if not self._running or not any(marks[at].by == "user" for at in told):
             return False
@@ -277,7 +282,7 @@ class Follower:
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
         """Follow a history that contains an inner agent's calls.
 
-        The user may have written its messages in another run, so they are recorded with unknown words.
+        The user may have written its messages in another run, so they are recorded as having unknown wording.
         """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
@@ -292,7 +297,9 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """Decide the parallel calls of an inner agent's message with the id `key`. The user does not see its text."""
+        """Decide the parallel calls in the inner agent's message whose id is `key`. The user does not see the text of
+        that message.
+        """
         with self._lock:
             if key and (agent, key) in self._plans:
                 return
@@ -308,7 +315,7 @@ class Follower:
             self._events = self.session.length
 
     def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
-        """Plan the last turn of a history that contains the call with this id."""
+        """Plan the last turn of a history that contains the call with the given id."""
         turn = next((part for part in reversed(parts) if isinstance(part, Turn) and part.calls), None)
         if turn is not None and any(call.id == id for call in turn.calls):
             self.plan(turn.calls, agent, turn.key or turn.calls[0].id)
@@ -321,14 +328,14 @@ class Follower:
             try:
                 decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
                 if decision is None or not is_same(decision, tool, arguments):
-                    # The call was not announced, was changed, or is a repeat.
+                    # The call was not announced, was changed after it was announced, or is a repeat.
                     waiting = self._waiting(id, tool, arguments)
                     before = self._given.get(id, "")
                     self.session.resume_turn()
                     given = arguments if isinstance(arguments, str) else dict(arguments)
                     is_repeated = before in self._open and self._is_repeated(before, tool, arguments)
                     if is_repeated:
-                        # Another worker may have made the call, or this worker before it stopped.
+                        # The call may have been made by another worker, or by this worker before it stopped.
                         self._lose(before)
                     if waiting is None:
                         self._unannounced.add(id)
@@ -344,9 +351,9 @@ class Follower:
             return decision
 
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
-        """Return the result of a write already made under this id, for frameworks that repeat calls.
+        """Return the result of a write that was already made under this id, for frameworks that repeat calls.
 
-        After the user's next message, the id stands for a new call, because some models reuse ids.
+        After the user's next message, the same id refers to a new call, because some models reuse ids.
         """
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
@@ -363,13 +370,13 @@ class Follower:
             return result if result.captured and not result.error else None
 
     def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
-        """Return the decision that asked about this call, if the call still waits for the answer."""
+        """Return the decision that asked about this call, if the call is still waiting for the answer."""
         with self._lock:
             self._catch_up()
             return self._waiting(self._id(agent, id), tool, arguments)
 
     def asked_before(self, id: str) -> list[Decision]:
-        """Return the decisions that asked about this call and were answered before the call was repeated."""
+        """Return the decisions whose questions about this call were answered before the call was repeated."""
         with self._lock:
             found, name = list[Decision](), self._given.get(id, "")
             while id not in self._planned and (name := self._before.get(name, "")):
@@ -381,7 +388,9 @@ class Follower:
         return waiting if waiting is not None and is_same(waiting, tool, arguments) else None
 
     def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
-        """Whether this call was made before, here or elsewhere, and now waits for an answer or continues."""
+        """Whether this call was made before, in this process or elsewhere, and is now waiting for an answer or being
+        continued.
+        """
         with self._lock:
             if self.asked(id, tool, arguments) is not None:
                 return True
@@ -391,7 +400,7 @@ class Follower:
             return decision is not None
 
     def pause(self, id: str, *, agent: str = "") -> None:
-        """Pause a call until its question is answered. The repeated call is decided again."""
+        """Pause a call until its question is answered. When the call is repeated, it is decided again."""
         with self._lock:
             self._planned.pop(self._id(agent, id), None)
 
@@ -401,9 +410,9 @@ class Follower:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
-        """Interrupt an allowed call before it is done.
+        """Interrupt an allowed call before it finishes.
 
-        When it is repeated, here or in another worker, it continues.
+        When it is repeated, in this worker or another one, it continues.
         """
         id = self._id(agent, id)
         with self._lock:
@@ -445,7 +454,7 @@ class Follower:
     def end(self) -> None:
         """End a run, and write the events since the last call to the log.
 
-        Calls that the framework holds back continue when they are made.
+        Calls that the framework is holding back continue when they are made.
         """
         with self._lock:
             for id, decision in list(self._planned.items()):
@@ -467,7 +476,7 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """Return the id that a call is known by here. The call may come from an inner agent."""
+        """Return the id under which a call is known here. The call may come from an inner agent."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
@@ -535,7 +544,7 @@ class Follower:
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
-    """Whether a call repeats a refused call after its question was answered."""
+    """Whether a call repeats an earlier call that was refused and whose question has since been answered."""
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
@@ -550,7 +559,7 @@ def _inner(agent: str, id: str) -> str:
 
 
 def tell(error: Exception, what: str) -> None:
-    """Log an error: a user's error on one line, any other error with its traceback."""
+    """Log an error: one that a user can fix on one line, any other with its traceback."""
     log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
 
 

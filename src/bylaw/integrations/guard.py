@@ -1,12 +1,12 @@
-"""What all adapters share: conversations by name, inner agents, pauses, and the only way to a decision.
+"""What all adapters share: named conversations, inner agents, pauses, and the only way to get a decision.
 
-An inner agent is an agent that a tool runs. The outer agent writes its messages, so they do not count as the user's.
-The user does not see its text. Its calls are decided in the outer conversation, so that one confirmation covers one
-write.
+An inner agent is an agent that a tool runs. The messages that it receives are written by the outer agent, so they are
+not treated as the user's. The user does not see the inner agent's text. Its calls are decided in the outer
+conversation, so that one confirmation covers one write.
 
 A call that waits for a confirmation or approval pauses the framework, with one prompt per write. The user confirms a
-card. A reviewer approves with their name, which never counts as the user's confirmation. The call is then repeated with
-the same id and arguments.
+card. A reviewer approves by name, which is never treated as the user's confirmation. The call is then repeated with the
+same id and arguments.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from bylaw.trace.event import Call, Message
 
 
 class Prompt(Struct, frozen=True):
-    """A question that a call waits for."""
+    """A question whose answer a call is waiting for."""
 
     whom: Whom
     """Who must answer: the `user`, or a reviewer (`person`) who is responsible for the policy."""
@@ -42,7 +42,7 @@ class Prompt(Struct, frozen=True):
     tool: str
     arguments: dict[str, Any]
     id: str
-    """The id of the card or approval. An answer repeats it, so that answers cannot be mixed up."""
+    """The id of the card or approval. The answer must repeat it, so that answers cannot be mixed up."""
 
 
 class Paused(Exception):
@@ -68,8 +68,8 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """Return the prompts to answer before a call may run. The list is empty if it may run, or if no answer would allow
-    it.
+    """Return the prompts that must be answered before a call may run. The list is empty if the call may run already or
+    if no answer would allow it.
     """
     if not decision.is_put:
         return []
@@ -83,7 +83,7 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user declined a card for any spelling of the call and has said nothing since. If so, do not ask
+    """Whether the user declined a card for this call in any spelling and has said nothing since. If so, do not ask
     again.
     """
     if decision.card is None:
@@ -113,7 +113,7 @@ def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") ->
 
 
 def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-    """Report a reviewer's answer. `by` is the name of the reviewer, which the log keeps."""
+    """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
     if prompt.whom != "person":
         hint = "show them the card, and use `confirm`"
         raise UsageError(f"`{prompt.tool}` waits for the user, and no one else can answer for them", hint=hint)
@@ -125,10 +125,10 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
-    """Decide a call, after its prompts were answered. `put` returns an answer or ends the run for now.
+    """Decide a call once its prompts have been answered. `put` returns an answer or ends the run for now.
 
-    Without `put`, no question is asked. Each prompt is shown once. A framework that `replays` runs all of this again
-    and expects the same prompts in the same order.
+    Without `put`, no question is asked. Each prompt is shown once. A framework that `replays` runs this whole function
+    again and expects the same prompts in the same order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
@@ -161,8 +161,8 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """Return the answer to this prompt. An answer to another prompt, or without an id or a required name, does not
-    count.
+    """Return the answer to this prompt. Ignore an answer to another prompt and an answer that lacks an id or a required
+    name.
     """
     while True:
         given = put(prompt)
@@ -175,7 +175,9 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer names its author if it must. A reviewer's answer without a name leaves the prompt open."""
+    """Whether an answer includes the name of its author, where one is required. If a reviewer's answer has no name, the
+    prompt stays open.
+    """
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
@@ -194,14 +196,14 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
         else:
             approve(session, prompt, yes, by=by, note=note)
     except BylawError as error:
-        # The next decision on the call takes into account what has changed in the meantime.
+        # The next decision on the call will take into account what has changed in the meantime.
         tell(error, f"an answer about `{prompt.tool}` does not count")
         return None
     return yes
 
 
 MOST = 1_000
-"""How many conversations are kept."""
+"""How many conversations are kept in memory."""
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
 """The host's context: a fixed value, or a function of the run."""
@@ -215,7 +217,7 @@ class Carried(Struct, eq=False):
     follower: Follower
     agent: str
     place: str = ""
-    """The position of the call in the framework."""
+    """The framework's own position for the call."""
     is_running: bool = False
     """Whether the tool itself has started."""
 
@@ -238,10 +240,10 @@ def end(token: Token[Carrying]) -> None:
 
 
 class Execution:
-    """A context manager around an allowed call, also for coroutines.
+    """A context manager for running an allowed call. It also works for coroutines.
 
     After an exception of a type in `held`, the framework repeats the call. After an exception of a type in `reported`,
-    the history shows the outcome. After any other exception, the call may or may not have run.
+    the history shows the outcome. After any other exception, it is unknown whether the call ran.
     """
 
     def __init__(
@@ -297,7 +299,7 @@ def is_begun(id: str) -> bool:
 
 
 def inner_agent(id: str = "") -> str:
-    """Return the inner agent that runs here or that requested a call. It is empty for the main agent."""
+    """Return the inner agent that is running in this task or requested a call. It is empty for the main agent."""
     within = _WITHIN.get()
     if id and is_begun(id):
         within = within[:-1]
@@ -305,9 +307,9 @@ def inner_agent(id: str = "") -> str:
 
 
 def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
-    """Wrap a method of the framework, so that agents inside a call are shielded.
+    """Wrap one of the framework's methods so that agents inside a call are shielded.
 
-    No framework reports that a tool runs an agent, and an inner agent must not act without the shield.
+    No framework reports that a tool is running an agent, and an inner agent must not act without the shield.
     """
     given = getattr(owner, name)
     if not hasattr(given, "bylaw"):
@@ -319,9 +321,9 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 class Followers:
     """The conversations of a framework that passes the whole history each time.
 
-    A conversation that was discarded is read again. The context may differ between runs, and its `signed_in_as` names
-    the principal. If another principal continues in the same thread, a separate, linked conversation begins. The first
-    principal's consent, statements and approvals do not count there.
+    A conversation that was dropped from memory is read again. The context may differ between runs, and its
+    `signed_in_as` names the principal. If another principal continues in the same thread, a separate, linked
+    conversation begins. The first principal's consent, statements and approvals are not valid there.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -329,14 +331,15 @@ class Followers:
         self._context = context
         self._kept: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: dict[str, Follower] = {}
-        """The last speaker's conversation, by history key."""
+        """The conversation of the principal who spoke last, by history key."""
         self._lock = threading.Lock()
 
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
         """Return the follower of a conversation.
 
-        Without a key, the conversation is separate and the user's answers do not count. A context that is computed uses
-        `run`, the framework's run. `unnamed` distinguishes conversations without a key.
+        Without a key, the conversation is kept separate and the user's answers are not accepted. If the context is
+        computed, it is computed from `run`, the framework's run. `unnamed` distinguishes conversations that have no
+        key.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
@@ -370,12 +373,12 @@ class Followers:
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
-        """Return the conversation with this name, whoever its principal is."""
+        """Return the conversation with this name, regardless of its principal."""
         session = self.shield.session(name, context=context)
         try:
             session.trajectory()
         except UsageError:
-            # The conversation was opened with another context and keeps it.
+            # The conversation was opened with a different context and keeps that one.
             session = self.shield.session(name)
             session.trajectory()
         return session
@@ -385,7 +388,7 @@ class Followers:
 
 
 def _is_same(one: Vouched, other: Vouched) -> bool:
-    """Whether two contexts have the same principal. Without principals, whether they are equal."""
+    """Whether two contexts have the same principal. If neither names a principal, whether the contexts are equal."""
     ours, theirs = dict(one or {}), dict(other or {})
     return other is None or (is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs))
 
@@ -397,14 +400,14 @@ class Guard:
         self._agent = ""
 
     def inner(self, agent: str) -> Self:
-        """Return a guard for an inner agent, whose messages are not the user's."""
+        """Return a guard for an inner agent. The messages that the inner agent receives are not the user's."""
         other = copy.copy(self)
         other._agent = agent
         return other
 
     @property
     def agent(self) -> str:
-        """The inner agent that runs here. It is empty for the main agent."""
+        """The inner agent that is running in this task. It is empty for the main agent."""
         return self._agent or inner_agent()
 
     def decide(
@@ -420,7 +423,7 @@ class Guard:
     ) -> tuple[Follower, str, Decision]:
         """Decide a call. Return its conversation, the inner agent that makes it, and the decision.
 
-        `key` names the framework's conversation, `parts` is its history, and `put` asks the user.
+        `key` is the framework's name for the conversation, `parts` is its history, and `put` asks the user.
         """
         if agent := self.agent:
             follower, agent = self.outer(key, run, agent)
@@ -434,7 +437,7 @@ class Guard:
         return follower, "", decide(follower, call, put, replays=replays)
 
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
-        """Return the conversation that an inner agent works for, and the agent's name there.
+        """Return the conversation on whose behalf an inner agent works, and the agent's name in that conversation.
 
         If that conversation is unknown or uses another pack, the agent gets a separate conversation without a user, and
         has no name.
@@ -461,7 +464,7 @@ class Guard:
 
 
 class Adapter:
-    """The shield in a framework that passes the history. Each adapter connects it to the framework's hooks."""
+    """The shield for a framework that passes the history. Each adapter connects it to its framework's hooks."""
 
     def __init__(
         self,
@@ -479,10 +482,10 @@ class Adapter:
         self._instructions = self.shield.instructions() if instruct else ""
 
     def inner(self, agent: str) -> Self:
-        """Return a shield for an inner agent, whose messages your code or another agent writes, in the same
-        conversations.
+        """Return a shield for an inner agent in the same conversations, whose messages are written by your code or by
+        another agent.
 
-        An agent that a tool runs in its own task or thread does not need this, because the shield notices it. Give each
+        An agent that a tool runs in its own task or thread does not need this, because the shield detects it. Give each
         inner agent a name.
         """
         other = copy.copy(self)
@@ -491,8 +494,8 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """The text for the system prompt. It is empty without `instruct`, and for an inner agent, which cannot ask the
-        user.
+        """The text to add to the system prompt. It is empty without `instruct`, and for an inner agent, which cannot
+        ask the user.
         """
         return "" if self._guard.agent else self._instructions
 
@@ -509,5 +512,5 @@ def joined(prompt: str | None, instructions: str) -> str:
 
 
 def disowned(parts: Sequence[Part]) -> list[Part]:
-    """Mark the user messages in a history as not the user's."""
+    """Mark the user messages in a history as not written by the user."""
     return [replace(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]

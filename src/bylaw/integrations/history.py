@@ -3,7 +3,7 @@
 On each call, a framework passes its whole history, only the end of it, a summary followed by the end, or only the new
 messages. A message is recognised by the framework's id or by its position, never by its words alone, because people
 repeat themselves. If a history differs from the reported messages, or ends too early, it has a gap, and earlier answers
-do not count.
+are no longer valid.
 """
 
 from collections import Counter
@@ -20,13 +20,13 @@ from bylaw.shield import Decision
 
 By = Literal["user", "agent"]
 NOT_TEXT = "(not text)"
-"""Stands for a message without words."""
+"""Stands for the text of a message that has none."""
 TAIL = 3
-"""If the beginning of a history has changed, at least this many of its last messages must match."""
+"""If the beginning of a history has changed, at least this many messages at its end must match."""
 
 
 class Mark(Struct, frozen=True):
-    """Identifies a message."""
+    """The data that identifies a message."""
 
     by: By
     text: str
@@ -36,7 +36,7 @@ class Mark(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The words with single spaces."""
+        """The message's text, with each run of spaces reduced to one."""
         return " ".join(self.text.split())
 
     def says_same(self, other: "Mark") -> bool:
@@ -62,11 +62,11 @@ class Heard(Struct, frozen=True):
     key: str = ""
     """The framework's id for the message."""
     whole: bool = True
-    """False if the message also had a voice note, a picture or a file."""
+    """False if the message also contained a voice note, a picture or a file."""
 
     @property
     def words(self) -> str:
-        """The words of the message as reported and recognised, or a marker if it has no text."""
+        """The text by which the message is reported and recognised, or a marker if it has no text."""
         return self.text if self.text.strip() else NOT_TEXT
 
     @property
@@ -83,7 +83,7 @@ class Turn(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The words that identify the turn, or a marker for sound or pictures."""
+        """The text that identifies the turn, or a marker if it consists of sound or pictures."""
         return self.text if self.text.strip() or self.calls else NOT_TEXT
 
     @property
@@ -128,7 +128,7 @@ def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "
 
 
 def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
-    """Whether a decision is about exactly this call."""
+    """Whether a decision applies to exactly this call."""
     given = as_object(arguments)
     if given is None:
         return decision.tool == tool and not decision.allowed
@@ -146,7 +146,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
 
 
 def plain(content: Any) -> Any:
-    """Return a result as data. Framework objects become the text that the model sees."""
+    """Return a result as data. Framework objects are converted to the text that the model sees."""
     try:
         msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError):
@@ -155,7 +155,7 @@ def plain(content: Any) -> Any:
 
 
 def as_text(content: Any) -> str:
-    """Return a result as the model reads it."""
+    """Return a result in the form that the model reads."""
     return content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode()
 
 
@@ -163,15 +163,15 @@ class Alignment(Struct, frozen=True):
     """Says which messages of a history have not been reported."""
 
     places: tuple[int | None, ...]
-    """For each message, the index of the known message that it repeats, or None if it is new."""
+    """For each message, the index of the known message that it repeats, or None if the message is new."""
     told: frozenset[int]
-    """The messages to report: new ones that do not merely replace known ones."""
+    """The messages to report: new ones, except those that merely replace known ones."""
     gap: int | None = None
-    """The position before which unknown messages may be missing."""
+    """Unknown messages may be missing before this position."""
 
 
 def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
-    """Match the messages of a history with the known ones."""
+    """Match the messages of a history to the known ones."""
     if not known:
         return Alignment((None,) * len(given), frozenset(range(len(given))))
     known, given = _with_trusted_keys(_once(known), _once(given))
@@ -186,7 +186,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     shown = [at for at in said if given[at].key in ids]
     by_id = list(said).index(shown[-1]) + 1 if shown else 0
     if by_id and by_id >= count:
-        # Ids identify messages even if earlier messages were removed.
+        # Ids still identify messages if earlier messages were removed.
         is_known = len(shown) == by_id and before[-1] in words[:by_id]
         count, is_sure = by_id, is_known or (is_sure and by_id == count)
     is_sure = is_sure and all(ids[given[at].key].says_same(given[at]) for at in shown)
@@ -197,7 +197,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     if not count:
         gap = _gap_before_strangers(given)
         if words == before[:1]:
-            # The user starts over, or has gone back to the beginning.
+            # The user is starting over, or has gone back to the beginning.
             gap = 0
         elif any(place is not None for place in places) and min(said, default=len(given)) > _first(places):
             gap = None
@@ -217,14 +217,16 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
 
 
 def _once(marks: Sequence[Mark]) -> list[Mark]:
-    """Remove immediate repetitions. A message with calls needs an id for this, because some models reuse call ids."""
+    """Remove immediate repetitions. A message with calls is removed only if it has an id, because some models reuse
+    call ids.
+    """
     copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
     return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
 
 
 def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether a history was shortened: it starts with the first known messages, or with a summary in the form of a user
-    message, and continues with the last known messages.
+    """Whether a history was shortened. A shortened history starts with the first known messages, or with a summary in
+    the form of a user message, and continues with the last known messages.
     """
     same = 0
     while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
@@ -243,7 +245,7 @@ def _word(mark: Mark, ids: Mapping[str, Mark], shows_calls: bool) -> Word:
 def _placed(
     known: Sequence[Mark], given: Sequence[Mark], last: int, heard: Mapping[int, Word], said: Mapping[int, Word]
 ) -> list[int | None]:
-    """Match messages with known ones: backwards from the last known text, then only the calls after it."""
+    """Match messages to known ones: first backwards from the last known text, then only the calls after it."""
     places: list[int | None] = [None] * len(given)
     free = dict.fromkeys(reversed(range(len(known))))
 
@@ -275,7 +277,7 @@ def _first(places: Sequence[int | None]) -> int:
 
 
 def _has_moved(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], told: Set[int]) -> bool:
-    """Whether one of several apparently new user messages may be an old one that has moved."""
+    """Whether one of several user messages that appear new may be an old one that has moved."""
     fresh = [given[at] for at in told if given[at].by == "user"]
     gone = {mark.said for at, mark in enumerate(known) if mark.by == "user" and at not in places}
     return len(fresh) > 1 and any(not mark.key and mark.said in gone for mark in fresh)
@@ -293,11 +295,11 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
         counts = [Counter(mark.key for mark in side if mark.by == by and mark.key) for side in sides]
         shared = {key for key in counts[0].keys() & counts[1].keys() if counts[0][key] == counts[1][key] == 1}
         before = {mark.key: mark for mark in known if mark.key in shared}
-        # An agent's message never changes. Different text under the same id means a different message.
+        # An agent's message never changes, so different text under the same id means a different message.
         false = {
             each.key for each in given if each.key in shared and by == "agent" and not before[each.key].says_same(each)
         }
-        # If a message comes back without its id, its words identify it.
+        # If a message comes back without its id, it is identified by its words.
         loose = {mark.said for mark in given if mark.by == by and not mark.key}
         for side, count in zip(sides, counts, strict=True):
             for at, mark in enumerate(side):
@@ -309,12 +311,12 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
-    """Return the position of a gap in an unknown history. A single new user message has no gap."""
+    """Return the position of a gap in an unknown history. A history with a single new user message has no gap."""
     users = [at for at, mark in enumerate(given) if mark.by == "user"]
     if not users:
         return 0 if given else None
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
-    # In an unknown history, only the last exchange is certain to be at the end.
+    # In an unknown history, only the last exchange is certain to be in the right place, at the end.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
 
 
@@ -323,14 +325,16 @@ class Known(Struct):
 
     mark: Mark
     names: dict[str, str] = field(default_factory=dict[str, str])
-    """The session's ids for the message's calls, by the framework's ids. Some models reuse ids in every turn."""
+    """The session's ids for the message's calls, keyed by the framework's ids. Some models reuse ids in every turn."""
 
 
 class KnownMessages:
     def __init__(self) -> None:
         self._all: list[Known] = []
         self._last: tuple[list[Mark], list[Known | None], int] = ([], [], 0)
-        """The last history passed, the known message for each of its messages, and how many were known afterwards."""
+        """The last history that was passed, the known message that each of its messages matches, and how many messages
+        were known afterwards.
+        """
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -348,7 +352,9 @@ class KnownMessages:
                 return
 
     def place(self, marks: list[Mark]) -> tuple[list[Known | None], frozenset[int], int | None]:
-        """Return the known message for each mark, the marks to report, and where messages may be missing."""
+        """Return the known message for each mark, the marks to report, and the position before which messages may be
+        missing.
+        """
         before, found, count = self._last
         if before and count == len(self._all) and marks[: len(before)] == before:
             fresh = range(len(before), len(marks))

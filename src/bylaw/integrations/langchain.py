@@ -1,4 +1,4 @@
-"""The shield as middleware for LangChain's agents, and so for LangGraph. Extra `langchain`.
+"""The shield as middleware for LangChain's agents, and therefore also for LangGraph. Extra `langchain`.
 
 The history is the agent's own state, so the shield knows it after a restart and in another worker. An agent that runs
 inside another agent's tool is an inner agent. Its calls are decided in the outer conversation.
@@ -41,17 +41,17 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""How many other workers may have shown a prompt before, if there is no log. After that, the agent gets a message
-instead of a prompt.
+"""If there is no log, how many other workers may have shown a prompt before. Beyond this number, the agent gets a
+message instead of a prompt.
 """
 ELSEWHERE = (
     "the answer to a card went to a different `ShieldMiddleware` from the one that issued it, and neither has a log: "
     "use a single `ShieldMiddleware` for all requests, or give each one's shield a `log`"
 )
 SOURCE = "lc_source"
-"""The key that names the middleware behind a user message."""
+"""The key under which a user message names the middleware that wrote it."""
 DISTINCT = 20
-"""The minimum length of a message id that is unique worldwide. A UUID has 32 characters."""
+"""The minimum length of a message id that is globally unique. A UUID has 32 characters."""
 TOOL = "bylaw: a tool"
 """Marks a message that a tool added to the history. It may repeat the user's words or quote an e-mail."""
 
@@ -59,10 +59,10 @@ TOOL = "bylaw: a tool"
 class ShieldMiddleware(Adapter, AgentMiddleware):
     """Shields an agent: `create_agent(model, tools, middleware=[ShieldMiddleware("pack")])`.
 
-    Put it last in the list, next to the tools, because later middleware may change an allowed call. With `pauses`, a
-    call that waits for the user's confirmation or a reviewer's approval is an `interrupt` of the graph with a `Prompt`.
-    Resume with `Command(resume={"id": prompt["id"], "confirm": True})` for the user, or `"approve": True, "by": "ann"`
-    for a reviewer. With `instruct`, the shield's instructions are added to the system prompt.
+    Put it last in the list, closest to the tools, because later middleware may change an allowed call. With `pauses`, a
+    call that waits for the user's confirmation or a reviewer's approval becomes an `interrupt` of the graph that
+    carries a `Prompt`. Resume with `Command(resume={"id": prompt["id"], "confirm": True})` for the user, or `"approve":
+    True, "by": "ann"` for a reviewer. With `instruct`, the shield's instructions are added to the system prompt.
     """
 
     def __init__(
@@ -75,15 +75,17 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self._begun: dict[str, None] = {}
-        """The threads whose model was called here. Used only if there is no log."""
+        """The threads whose model was called in this process. Used only if there is no log."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """By thread, answers to prompts other than the one shown."""
+        """Answers to prompts other than the one shown, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
-        """A suffix for prompt ids. Without a log, every worker counts in the same way, so their ids would be equal."""
+        """A suffix for prompt ids. Without a log, all workers number their prompts in the same way, so their ids would
+        be equal.
+        """
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Add the instructions, and record that this thread's calls did not begin elsewhere."""
+        """Add the instructions, and record that this thread's calls were not begun in another process."""
         self._begin_thread(request)
         return handler(self._instructed(request))
 
@@ -109,7 +111,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
                 self._begun.pop(next(iter(self._begun)), None)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Let the call run, or answer in place of the tool."""
+        """Let the call run, or answer in the tool's place."""
         follower, agent, decision = self._decide(request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
@@ -165,8 +167,8 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
         """Return a function that shows a prompt through an interrupt.
 
-        The graph then repeats the node. It passes its interrupts all earlier answers in order, including answers to
-        other prompts and for other threads' calls.
+        The graph then repeats the node. It passes all earlier answers to the node's interrupts in order, including
+        answers to other prompts and answers for other threads' calls.
         """
         answers = self._answers.setdefault(thread, {})
 
@@ -192,8 +194,8 @@ def _workers(answers: Iterable[str]) -> set[str]:
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """Mark calls that another worker, or this one before a restart, may have begun. They are decided again, as if they
-    may have run.
+    """Mark calls that another worker, or this one before a restart, may have begun. When they are decided again, they
+    are treated as calls that may have run.
     """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
@@ -217,13 +219,14 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
 def _disowned(result: Any, known: list[Any]) -> Any:
     """Mark user messages that a tool adds to the history.
 
-    A tool that hands over may pass on the history. The user's own messages in it stay unmarked.
+    A tool that hands over to another agent may pass on the history. The user's own messages in that history stay
+    unmarked.
     """
     if isinstance(result, list | tuple):
         return [_disowned(each, known) for each in result]
     if not isinstance(result, Command) or result.update is None:
         return result
-    # The graph reads several forms: a dict, pairs, or an object with fields.
+    # The graph accepts several forms: a dict, pairs, or an object with fields.
     pairs = result._update_as_tuples()
     changed = [(key, _marked(value, known) if key in ("messages", "__root__") else value) for key, value in pairs]
     return replace(result, update=dict(changed) if isinstance(result.update, dict) else changed)
@@ -264,7 +267,9 @@ def _asked(request: Any) -> Asked:
 
 
 def _told(request: Any, answer: Decision | Result) -> ToolMessage:
-    """Return the message that replaces the tool's result: why the call may not run, or its earlier result."""
+    """Return the message that replaces the tool's result: the reason why the call may not run, or the result that it
+    returned earlier.
+    """
     call = request.tool_call
     about: Any = {"tool_call_id": call["id"], "name": call["name"]}
     if isinstance(answer, Result):
@@ -304,7 +309,7 @@ def _first(messages: list[Any]) -> str:
     """Identify a conversation without a thread by the ids of its messages up to the last user message.
 
     LangGraph gives messages unique ids. A host may use one message object in all conversations, so a single id is not
-    enough. Ids that a host counts itself do not identify a conversation.
+    enough. Sequential ids that a host assigns itself do not identify a conversation.
     """
     last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
     ids = [str(getattr(each, "id", None) or "") for each in messages[: last + 1]]
@@ -318,7 +323,7 @@ def _parts(messages: list[Any]) -> list[Part]:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() if message.additional_kwargs.get(SOURCE):
-                # A middleware wrote this, for example as a summary of earlier messages.
+                # This message was written by middleware, for example as a summary of earlier messages.
                 parts.append(Summary())
             case ChatMessage() if (role := _role(message)) != "user":
                 if role == "agent":
@@ -327,7 +332,7 @@ def _parts(messages: list[Any]) -> list[Part]:
                     # The author is unknown and may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage() if not _is_users(message):
-                # Another participant wrote this, such as an agent or a tool.
+                # This message was written by another participant, such as an agent or a tool.
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)
@@ -342,7 +347,7 @@ def _parts(messages: list[Any]) -> list[Part]:
 
 
 def _watch(config: Any, pack: Pack) -> None:
-    """Watch a tool's run, so that no other tool runs inside it without a decision."""
+    """Monitor a tool's run so that no other tool runs inside it without a decision."""
     given = config.get("callbacks")
     if any(isinstance(each, _Watch) for each in getattr(given, "handlers", given or ())):
         return
@@ -352,7 +357,7 @@ def _watch(config: Any, pack: Pack) -> None:
 
 
 class _Watch(BaseCallbackHandler):
-    """Stops tools that an unshielded inner agent runs. All agents inside a tool inherit this handler."""
+    """Stops the tools of an unshielded inner agent. All agents inside a tool inherit this handler."""
 
     raise_error = True
     run_inline = True

@@ -1,8 +1,8 @@
-"""The shield as a guardrail of LiteLLM, in its library and in its gateway. Extra `litellm`.
+"""The shield as a LiteLLM guardrail, for its library and its gateway. Extra `litellm`.
 
 LiteLLM asks the model, and its caller runs the tools. So a call is decided when the model's answer arrives. A stopped
 call never reaches the caller. Instead, the model gets the reason as the tool's result and is asked again. The caller's
-history lacks this exchange, so it is inserted into later requests.
+history lacks this exchange, so the guardrail inserts it into later requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,7 +30,7 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""After this many model calls in a row without an allowed tool call, the model is not asked again."""
+"""After this many consecutive model calls without an allowed tool call, the model is not asked again."""
 KEPT = 10_000
 """How many exchanges are kept for insertion into callers' histories."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
@@ -41,7 +41,7 @@ _CALLERS = (
     "user_api_key_end_user_id",
     "bylaw_agent",
 )
-"""Metadata of the gateway and of callers that identifies who sent a request."""
+"""Metadata, set by the gateway or by callers, that identifies who sent a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
 """Fields that belong to a single request."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
@@ -50,9 +50,9 @@ _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 class ShieldGuardrail(Adapter, CustomGuardrail):
     """Shields calls: `litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail in the gateway's configuration.
 
-    Requests name their conversation by `metadata={"session_id": ...}`. Without this, the user's answers do not count.
-    `"bylaw_agent": "specialist"` in the metadata names an inner agent, whose messages are not the user's. With
-    `instruct`, the shield's instructions follow the system messages.
+    Requests name their conversation with `metadata={"session_id": ...}`. Without this, the user's answers are not
+    accepted. `"bylaw_agent": "specialist"` in the metadata names an inner agent, whose input messages are not the
+    user's. With `instruct`, the shield's instructions follow the system messages.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
@@ -60,9 +60,11 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """Exchanges that the caller has not seen, by the messages before them or the call with them."""
+        """Exchanges that the caller has not seen, keyed by the messages that precede them or the call that accompanies
+        them.
+        """
         self._notes: OrderedDict[str, str] = OrderedDict()
-        """Advice about allowed calls, by id. It is appended to their results."""
+        """Advice about allowed calls, by call id. It is appended to their results."""
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Insert earlier exchanges. Reject requests that cannot be shielded."""
@@ -150,7 +152,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         return [guard.decide(key, request, parts, call)[2] for call in calls]
 
     def _whole(self, scope: str, messages: Sequence[Any]) -> list[Any]:
-        """Return the messages as the model has seen them."""
+        """Return the messages that the model has seen."""
         found: list[Any] = []
         for message in messages:
             while unseen := self._unseen.get(scope + _digest(found)):

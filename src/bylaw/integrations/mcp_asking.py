@@ -1,5 +1,5 @@
-"""Asks the user through the client by MCP's elicitation: a card to confirm, or a form for facts that only the user
-knows.
+"""Asks the user through the client by means of MCP's elicitation: a card to confirm, or a form for facts that only the
+user knows.
 
 The client shows the question to the user. The agent neither sees nor answers it. Without sessions (2026-07-28), the
 response to a call contains the question, and the client repeats the call with the user's answer. The SDK seals the
@@ -31,12 +31,12 @@ FORM = {
     "required": ["answer"],
 }
 OURS = "bylaw"
-"""The name of Bylaw's question among the questions of a call."""
+"""The name under which Bylaw's question is listed among a call's questions."""
 _MARK = "bylaw:"
 
 
 def can_ask(request: Any) -> bool:
-    """Whether the client can ask its user while a call waits."""
+    """Whether the client can ask its user while a call is waiting."""
     if request is None:
         return False
     wanted = mcp_types.ClientCapabilities(elicitation=mcp_types.ElicitationCapability())
@@ -47,7 +47,7 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """Return a question that only the user can answer. A confirmation does not count.
+    """Return a question that only the user can answer. A confirmation is not such a question.
 
     The text is empty if the call is also denied.
     """
@@ -81,7 +81,7 @@ def as_words(answer: Any) -> str | None:
 
 
 async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any:
-    """Return the user's answer while the call waits, or None if the client could not ask."""
+    """Return the user's answer while the call is waiting, or None if the client could not ask."""
     try:
         return await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
     except Exception as error:
@@ -90,7 +90,7 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
 
 
 def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
-    """Process the user's answer: text for a question, yes or no for a card. Return whether there was an answer."""
+    """Process the user's answer: text for a question, yes or no for a card. Return whether the user answered."""
     if question:
         if (said := as_words(answer)) is None:
             return False
@@ -110,7 +110,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
-    """The question to the user, as its text or the id of a card."""
+    """The question to the user, stored as its text or as a card's id."""
     times: int = 0
     state: str | None = None
     """State to return to the server."""
@@ -118,7 +118,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """Return the round that asks the user a question or for a confirmation, or None if neither helps."""
+        """Return the round that asks the user a question or asks for a confirmation, or None if neither helps."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -131,8 +131,8 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """Return the response that asks the user first, or None if the user was already asked or asking
-        does not help.
+        """Return the response that asks the user first, or None if the user was already asked or if asking does not
+        help.
         """
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
@@ -151,12 +151,12 @@ def _required(requests: Any, round: Round) -> InputRequiredToolResult:
 
 
 def needs_rounds(request: Any) -> bool:
-    """Whether the client can be asked only in the response to its call."""
+    """Whether the only way to ask the client is in the response to its call."""
     return not request.session.can_send_request
 
 
 def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
-    """Return the round of a call and the user's answer to Bylaw's question. Answers for the server are passed on."""
+    """Return a call's round and the user's answer to Bylaw's question. Answers meant for the server are passed on."""
     params = request._srctx.params if request is not None else None
     given = params.get("requestState") if isinstance(params, Mapping) else None
     if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):

@@ -1,9 +1,9 @@
 """Compares a server's current tool descriptions with the accepted ones.
 
-A server may change a description after review ("rug pull"), and the agent's model reads it. The first listing counts as
-accepted, unless a file contains the accepted descriptions. The agent always sees the accepted description. If a
-description has changed, calls of its tool need approval until a reviewer accepts the change. Descriptions are
-identified by digest.
+A server may change a description after review (a "rug pull"), and the agent's model reads the changed text. The
+descriptions in the first listing are treated as accepted, unless a file contains the accepted ones. The agent always
+sees the accepted description. If a tool's description has changed, calls of that tool need approval until a reviewer
+accepts the change. Descriptions are identified by digest.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from bylaw.text.visible import clean, own_log
 
 FIRST = "the first listing"
 INSTRUCTIONS = "(server instructions)"
-"""Stands for the server's instructions in the list of tools. Names of tools have no spaces."""
+"""Stands for the server's instructions in the list of tools. Tool names contain no spaces."""
 MOST = 10_000
 """The maximum number of tools. Further tools are not shown."""
 WAITING = 10
 """How many descriptions of one tool may wait for review.
 
-Further descriptions are not kept, but the tool still needs approval.
+Additional descriptions are not kept, but the tool still needs approval.
 """
 NAME = 200
 """The maximum length of a name in messages."""
@@ -48,7 +48,7 @@ class Told(Struct, frozen=True):
 
 class Known(Struct, frozen=True):
     accepted: tuple[Told, ...] = ()
-    """The accepted descriptions. The last one is shown."""
+    """The accepted descriptions. The last one is shown to the agent."""
     waiting: tuple[Told, ...] = ()
 
 
@@ -57,7 +57,7 @@ class Book(Struct, frozen=True):
 
 
 class Catalogue:
-    """The tools of one server. Without a file, they are lost when the process ends."""
+    """One server's tools. Without a file, they are lost when the process ends."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -65,13 +65,13 @@ class Catalogue:
         self._stamp: Any = None
         self._book = Book()
         self._is_open = True
-        """Whether new tools count as accepted."""
+        """Whether new tools are treated as accepted."""
         self.doubts: dict[str, str] = {}
-        """By tool, why its calls need approval."""
+        """The reasons why calls need approval, by tool."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what has been accepted since."""
+        """Read the descriptions that have been accepted since the last read."""
         if self._file is None or (stamp := _stamp(self._file)) == self._stamp:
             return
         with self._lock:
@@ -84,7 +84,7 @@ class Catalogue:
         self._doubt()
 
     def take(self, listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the listing for the agent, with each tool as accepted."""
+        """Return the listing for the agent, with each tool's accepted description."""
         with self._changing() as tools:
             shown: dict[str, dict[str, Any]] = {}
             for each in listed:
@@ -94,14 +94,14 @@ class Catalogue:
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    # Parts outside the description may be current.
+                    # Parts outside the description may come from the current listing.
                     is_accepted = digest_of(each) in {old.digest for old in known.accepted}
                     shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
             self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """Return the server's instructions for the agent, as first seen or as accepted since then."""
+        """Return the server's instructions for the agent, as first seen or as last accepted."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -121,7 +121,7 @@ class Catalogue:
             self._doubt()
 
     def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
-        """Record the description of a tool. If `is_open` is set, the first description counts as accepted."""
+        """Record a tool's description. If `is_open` is set, the first description is treated as accepted."""
         told = Told(digest_of(said), dict(said), time.time())
         if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known
@@ -160,13 +160,13 @@ class Catalogue:
             try:
                 write_book(self._file, book)
             except OSError as error:
-                # Waiting descriptions stay in memory, so only acceptances would be lost.
+                # Waiting descriptions stay in memory, so a failed write would lose only acceptances.
                 log.error("%s: the file of accepted tools cannot be written: %s", self._file, error)
             self._stamp = _stamp(self._file)
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """Return the digest of what agents use. The order of keys does not matter."""
+    """Return the digest of the parts that agents use. The order of keys does not matter."""
     said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 

@@ -1,6 +1,6 @@
 """Answers a client's handshake immediately, while the pack loads and the server behind the proxy starts.
 
-Clients wait ten seconds for a handshake, and some never recover afterwards. Other requests wait for the shield.
+Clients wait ten seconds for a handshake, and some never recover after this time. Other requests wait for the shield.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -47,9 +47,9 @@ messages stay undecided. Calls and results are left out, because the proxy sees 
 NAME = 300
 """The maximum length of the name of a conversation or agent."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
-"""Fields of a message that contains only text."""
+"""The fields of a message that contains only text."""
 _NOTES = ("system", "developer")
-"""Roles of text that no participant wrote: instructions, or a summary of earlier messages."""
+"""The roles of messages that no participant wrote: instructions, or a summary of earlier messages."""
 
 
 def name_in(given: Any, of: str) -> str:
@@ -59,7 +59,7 @@ def name_in(given: Any, of: str) -> str:
 
 
 def context_in(given: Any, where: str) -> dict[str, Any]:
-    """Return the context given under a name. JSON text is decoded."""
+    """Return the context that was given under a name. JSON text is decoded."""
     if isinstance(given, str):
         try:
             read = msgspec.json.decode(given)
@@ -133,8 +133,8 @@ def _talk(message: Any) -> str | None:
 
 
 def _part(part: Any) -> str | None:
-    """Return the text of a message part. It is empty for a picture or file, and None for a call, a result or an invalid
-    part.
+    """Return the text of a message part. It is empty for a picture or a file, and None for a call, a result or an
+    invalid part.
     """
     match part:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
@@ -148,16 +148,16 @@ def _part(part: Any) -> str | None:
 
 
 PATIENCE = 4.0
-"""How many seconds a handshake waits for the server's introduction."""
+"""How many seconds a handshake waits for the server to introduce itself."""
 CONTEXT_HEADER = "bylaw-context"
-"""The gateway's context as JSON. It overrides the client's."""
+"""The gateway's context as JSON. It overrides the client's context."""
 NO_SERVER = -32000
 """The error code sent to the client, from JSON-RPC's range for servers."""
 _HANDSHAKES = ("initialize", "server/discover")
 
 
 class Gate(Middleware):
-    """Handles every request: a handshake immediately, and others through the shield once it is ready."""
+    """Handles every request: a handshake immediately, and any other request through the shield once it is ready."""
 
     def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
         self._shield, self._make, self._fronts = shield, make, fronts
@@ -170,7 +170,9 @@ class Gate(Middleware):
         return await saying_whose(context, partial(shielded, call_next=call_next))
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register the client of a handshake, because the server may ask it while its own session begins."""
+        """Register the client that sent a handshake, because the server may ask it a question while the server's own
+        session begins.
+        """
         request = request_of(context)
         if request is None:
             return await call_next(context)
@@ -178,7 +180,7 @@ class Gate(Middleware):
             return await call_next(context)
 
     async def on_initialize(self, context: Any, call_next: Any) -> Any:
-        """Keep the context given when an MCP session begins."""
+        """Keep the context that was given when an MCP session began."""
         request = request_of(context)
         state = getattr(connection(request.session), "state", None) if request is not None else None
         if request is not None and state is not None:
@@ -217,7 +219,7 @@ class Introduction(ProxyMetadataMiddleware):
 
     async def _read_upstream(self, client: Any, context: Any) -> Any:
         reading = asyncio.ensure_future(super()._read_upstream(client, context))
-        # If the reading were cancelled, the server would be greeted a second time.
+        # If this read were cancelled, the server would receive a second handshake.
         self._reading.add(reading)
         reading.add_done_callback(self._done)
         waited: set[asyncio.Future[Any]] = {reading}
@@ -227,7 +229,8 @@ class Introduction(ProxyMetadataMiddleware):
         return reading.result() if reading.done() else None
 
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
-        """Return the server's instructions as accepted, because the model reads them like descriptions.
+        """Return the accepted text of the server's instructions, because the model reads them in the same way as
+        descriptions.
 
         If the pack is already loaded, the shield's own instructions follow. They contain no sentences, because MCP does
         not transport messages.
@@ -250,14 +253,14 @@ class Introduction(ProxyMetadataMiddleware):
 
 
 async def _settled(shield: "Future[Shield]") -> None:
-    """Wait until the pack has loaded or failed to load. Code that uses the shield reports the failure."""
+    """Wait until the pack has loaded or failed to load. If loading failed, the code that uses the shield reports it."""
     read = asyncio.wrap_future(shield)
     await asyncio.wait({read})
     _ = read.cancelled() or read.exception()
 
 
 async def saying_where(ctx: Any, call_next: Any) -> Any:
-    """Answer a request with unreadable parameters by naming their place."""
+    """Answer a request that has unreadable parameters with their location."""
     try:
         return await call_next(ctx)
     except ValidationError as error:
@@ -268,7 +271,7 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
     """Report an unreadable response as the server's fault, not as an error in the request.
 
-    The call may have run, and "invalid params" would say that it had not.
+    The call may have run, and "invalid params" would imply that it had not.
     """
     try:
         return await call_next(ctx)
@@ -284,20 +287,19 @@ def _fault_at(error: ValidationError) -> tuple[str, str]:
 
 
 def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context from the gateway's header, or else from the client.
+    """Return the context from the gateway's header or, without that header, from the client.
 
-    Behind a gateway, the client's own context does not count. A call without context gets the context of its MCP
-    session.
+    Behind a gateway, the client's own context is ignored. A call without context gets the context of its MCP session.
     """
     kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
     began, header = kept or ({}, None)
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # A header that names no user is still a statement by the gateway.
+    # Even a header that names no user is a statement by the gateway.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 
 def request_of(context: Any) -> Any:
-    """Return the client's request, with the session through which the client can be asked."""
+    """Return the client's request together with the session through which the client can be asked."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None

@@ -1,9 +1,9 @@
 """Passes an MCP server's requests and notifications through the proxy to its client, and manages sessions.
 
-Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, and before the
-response they belong to. A server started by a command has one session for all clients. An HTTP server has one session
-per client for as long as the client is connected, so that notifications arrive and session state is kept. In the
-protocol without sessions (2026-07-28), each request has its own connection.
+Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, and they arrive before
+the response to which they belong. A server started by a command has one session for all clients. An HTTP server has one
+session per client for as long as the client is connected, so that notifications arrive and session state is kept. In
+the protocol without sessions (2026-07-28), each request has its own connection.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,10 +33,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 MOST = 1000
-"""How many clients are notified of changes."""
+"""The maximum number of clients that are notified of changes."""
 NOBODY = -32000
 PATIENCE = 5.0
-"""How many seconds a response waits for earlier notifications."""
+"""How many seconds a response waits for the notifications that precede it."""
 LISTS = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,
@@ -60,12 +60,12 @@ class Front(NamedTuple):
 
 
 class Fronts:
-    """The clients of the proxy with their running requests."""
+    """The proxy's clients, with each client's running requests."""
 
     def __init__(self) -> None:
         self._active: list[Any] = []
         self._known: dict[Any, Any] = {}
-        """The session of each client's last request."""
+        """The session that each client's last request used."""
 
     @contextmanager
     def taking(self, request: Any) -> Generator[None]:
@@ -89,8 +89,8 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Return the client to ask a shared server's question. If several clients are possible, none is asked, because
-        the question may be about another client's data.
+        """Return the client that should be asked a shared server's question. If several clients are possible, none is
+        asked, because the question may concern another client's data.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -124,17 +124,17 @@ def _place(session: Any) -> Any:
 
 
 class Hearing(_ForwardingClientSession):
-    """A server session that knows which notifications are still being forwarded.
+    """A server session that tracks which notifications are still being forwarded.
 
     The SDK forwards each notification in its own task and has no public hook for the end of that task. A response must
-    not overtake earlier progress, so the SDK's methods are overridden here.
+    not overtake earlier progress notifications, so the SDK's methods are overridden here.
     """
 
     passing = 0
     _done: anyio.Event | None = None
 
     def _intercept_notification(self, method: str, params: Any) -> bool:
-        # Notifications arrive here in order. Each is forwarded in a separate task.
+        # Notifications arrive here in order, but each is forwarded in a separate task.
         is_ours = super()._intercept_notification(method, params)
         if not is_ours:
             self.begin()
@@ -155,7 +155,7 @@ class Hearing(_ForwardingClientSession):
             self._done.set()
 
     async def passed_on(self) -> None:
-        """Wait until all notifications so far are forwarded."""
+        """Wait until all notifications received so far have been forwarded."""
         with anyio.move_on_after(PATIENCE):
             while self.passing:
                 self._done = anyio.Event()
@@ -165,7 +165,8 @@ class Hearing(_ForwardingClientSession):
 class PassingClient(ProxyClient):
     """The client that connects the proxy to the server. It forwards the server's questions to the downstream client.
 
-    fastmcp's own handlers drop parts of a question and do not distinguish clients. They can be replaced only here.
+    fastmcp's own handlers drop parts of a question and do not distinguish between clients. They can be replaced only
+    here.
     """
 
     def __init__(
@@ -173,7 +174,7 @@ class PassingClient(ProxyClient):
     ) -> None:
         self.fronts = fronts
         self._negotiated = negotiated
-        """Called with the protocol version of a new session."""
+        """Called with the protocol version when a session begins."""
         self.is_shared = isinstance(transport, StdioTransport)
         """Whether all clients share one server process and one session."""
         self._greeting = anyio.Lock()
@@ -252,12 +253,12 @@ class PassingClient(ProxyClient):
         handlers["list_roots_callback"] = _told_why(roots)
         handlers["logging_callback"] = log
         handlers["message_handler"] = self._hearing(heard)
-        # Without sessions, each request states its log level. fastmcp would request all messages.
+        # Without sessions, each request states its log level. Otherwise fastmcp would request all messages.
         handlers["log_level"] = None
         self.count_progress()
 
     def count_progress(self) -> None:
-        """Send progress to the request that this client makes its calls for."""
+        """Send progress notifications to the request for which this client makes its calls."""
         tell = self._progress_handler
 
         async def counted(*progress: Any) -> None:
@@ -308,7 +309,7 @@ class PassingClient(ProxyClient):
 
 
 def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wrap a question. If no client can be asked, the server gets the reason."""
+    """Wrap a question so that the server gets the reason if no client can be asked."""
 
     async def told(*given: Any) -> Any:
         try:
@@ -320,7 +321,7 @@ def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
 
 
 ENDED = "Session terminated"
-"""The SDK's error for a session that the server does not know. The request did not run."""
+"""The SDK's error for a session that the server does not know. It means that the request did not run."""
 
 
 class Links:
@@ -330,7 +331,7 @@ class Links:
         self._plain = PassingClient(upstream, fronts=fronts, negotiated=self._negotiated)
         self._version = ""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """The clients of the server, by the downstream client's connection."""
+        """The clients of the server, keyed by the downstream client's connection."""
 
     def client(self) -> PassingClient:
         mode = self._mode()
@@ -348,7 +349,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """Return the protocol version to use with the server, whichever one the downstream client uses."""
+        """Return the protocol version to use with the server, regardless of the one that the downstream client uses."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -360,7 +361,9 @@ class Links:
         self._version = version or self._version
 
     async def shrink(self) -> None:
-        """Drop the sessions of the clients that were quiet longest. Many clients never say that they leave."""
+        """Drop the sessions of the clients that have been inactive longest. Many clients never announce that they are
+        leaving.
+        """
         while len(self._kept) > MOST:
             await self.drop(next(iter(self._kept)))
 
@@ -371,7 +374,9 @@ class Links:
                 await kept._disconnect(force=True)
 
     async def is_begun_anew(self, session: Any, error: Exception) -> bool:
-        """Whether a request failed only because the server no longer knows the session. It may then be sent again."""
+        """Whether a request failed only because the server no longer knows the session. If so, the request may be sent
+        again.
+        """
         place = connection(session)
         if not (isinstance(error, McpError) and error.error.message == ENDED and place in self._kept):
             return False
@@ -389,7 +394,7 @@ class Links:
 
 
 def by_url(url: str) -> StreamableHttpTransport:
-    """Return the transport of an HTTP server. Each request has only its own headers."""
+    """Return the transport of an HTTP server. Each request carries only its own headers."""
 
     def client(
         headers: dict[str, str] | None = None,

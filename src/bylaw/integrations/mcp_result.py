@@ -1,12 +1,12 @@
 """Processes what an MCP server returns: results of tools, resources and prompts.
 
-The log and the guards get the unchanged result. The agent gets it as the pack says: without masked fields, and with
-other authors' text marked. The mark contains a random number drawn for this result, so no text inside can fake the end
-of its quotation.
+The log and the guards get the unchanged result. The agent gets the result in the form that the pack prescribes: without
+masked fields, and with other authors' text marked. The mark contains a random number drawn for this result, so no text
+inside can fake the end of its quotation.
 
-Resources and prompts are content and not the user's request. Hosts put their texts into user messages, and prompts even
+Resources and prompts are content, not the user's request. Hosts put their texts into user messages, and prompts even
 have the user's role. So the proxy records these texts in the conversation. If such a text comes back in a user message,
-the user's own words are unknown.
+it is unknown which words are the user's own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,11 +33,11 @@ from bylaw.trace.event import Message, Result
 MASKED = "[masked]"
 WITHHELD = "[withheld: parts of this result are not for you, and they cannot be separated]"
 RUNNING = 80
-"""The minimum length at which a value without line breaks counts as text rather than a name."""
+"""The minimum length at which a value without line breaks is treated as text rather than a name."""
 
 
 def shows_all(tool: Tool | None) -> bool:
-    """Whether the agent sees a tool's results unchanged."""
+    """Whether the agent sees the results of a tool unchanged."""
     return tool is None or not (tool.mask or tool.mark)
 
 
@@ -62,13 +62,13 @@ class Showing:
         return data
 
     def text(self, text: str, *, is_error: bool, instead: Any = None) -> str:
-        """Return a text result as the agent sees it. `instead` is the same result as data, if available."""
+        """Return a text result as the agent sees it. `instead` is the same result in the form of data, if available."""
         shown = text
         if self._tool.mask:
             data = read_data(text)
             if data is not None:
                 masked = Showing(self._plain()).value(data)
-                # The decoded data is the same. If nothing was masked, the text stays unchanged.
+                # The decoded data is the same. If nothing was masked, the original text is kept.
                 shown = text if masked == data else msgspec.json.encode(masked).decode()
             elif not is_error:
                 shown = msgspec.json.encode(Showing(self._plain()).value(instead)).decode() if instead else WITHHELD
@@ -83,7 +83,7 @@ class Showing:
 
 
 def read_data(text: str) -> Any:
-    """Return the object or list in JSON text, or None for any other text."""
+    """Return the object or list that is encoded as JSON in a text, or None for any other text."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -92,7 +92,7 @@ def read_data(text: str) -> Any:
 
 
 def never_ran(error: BaseException) -> bool:
-    """Whether a call failed before its tool ran. Only protocol errors count, not the tool's own text."""
+    """Whether a call failed before its tool ran. Only protocol errors show this, not the tool's own text."""
     if isinstance(error, McpError):
         return error.error.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
     return isinstance(error, NotFoundError)
@@ -102,13 +102,13 @@ def returned(answer: Any, tool: str) -> dict[str, Any]:
     """Return the record of a response: its content, and whether it failed.
 
     The content may be present both as data and as text, and an agent may read either. If the two contradict each other,
-    nothing counts as shown.
+    neither is recorded as shown.
     """
     structured, error = answer.structured_content, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
     if structured is None:
         return {"content": "\n".join(texts), "error": error}
-    # If a tool's result is not an object, its value has this name.
+    # If a tool's result is not an object, this is the name given to its value.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
     if any(_contradicts(read_data(text), wrapped) for text in texts):
         log.warning("%s: its text result contradicts the structured result; neither counts as seen", tool)
@@ -152,12 +152,12 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""How many conversations, and how many texts outside conversations, are remembered."""
+"""The maximum number of remembered conversations, and of remembered texts that belong to no conversation."""
 LINE = 3
-"""The minimum number of words by which a single line can be recognised."""
+"""The minimum number of words that a single line needs in order to be recognised."""
 LONG = 8
-"""The minimum number of words by which a text can be recognised as a separate paragraph. The other paragraphs still
-count.
+"""The minimum number of words that a text needs in order to be recognised as a separate paragraph. The other paragraphs
+are still treated as the user's.
 """
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
@@ -175,10 +175,12 @@ class HandedOut:
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """Texts that were requested without a conversation. In no conversation do they count as the user's words."""
+        """Texts that were requested outside any conversation. They are not treated as the user's words in any
+        conversation.
+        """
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
-        """Record a server's texts, in their conversation and its log if these are known."""
+        """Record a server's texts in their conversation and its log, if these are known."""
         if session is None:
             for text in _known_by(part["text"] for part in parts):
                 self._anywhere[text] = None
@@ -190,7 +192,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """Replace text in user messages that came from a server with unknown words."""
+        """In user messages, replace text that came from a server with unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
@@ -199,7 +201,7 @@ class HandedOut:
         for part in said:
             if isinstance(part, Heard) and part.text not in seen.said:
                 own = own_words(part.text, texts)
-                # A server may return any words, even "No, stop." Whether the user wrote them is then unknown.
+                # A server may return any words, even "No, stop." It is then unknown whether the user wrote them.
                 part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found
@@ -220,7 +222,8 @@ class HandedOut:
 
 
 def own_words(text: str, handed: Iterable[str]) -> str:
-    """Return a message without the paragraphs that contain a server's text. A text of one word counts only as a whole.
+    """Return a message without the paragraphs that contain a server's text. A one-word text is recognised only if it is
+    a whole paragraph.
 
     Sentences are never shortened, because the rest may mean the opposite. If the server's text is short, the whole
     message is removed, because a server could return "please do not".
@@ -261,7 +264,7 @@ def _folded(text: str) -> str:
 
 
 def _known_by(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the normalised text and its lines, which are used to recognise it."""
+    """Yield the normalised text and its lines. They are used to recognise the text."""
     for text in texts:
         lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
         yield from (folded for each in (text, *lines) if (folded := _folded(each)))

@@ -1,4 +1,4 @@
-"""Puts the shield before every tool call of an MCP proxy, and finds the client's conversation by the call's key.
+"""Decides every tool call that passes through an MCP proxy, and finds the client's conversation by the call's key.
 
 Everything else passes through. The texts of resources and prompts are recorded as content.
 """
@@ -67,7 +67,7 @@ PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
 class Sessions:
-    """Sessions by key. A call without a key gets an empty session. A dropped session without a log starts
+    """Sessions by key. A call without a key gets an empty session. A session that was dropped and has no log starts
     empty again.
     """
 
@@ -79,11 +79,11 @@ class Sessions:
         self._forgotten: set[str] = set()
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
-        """The last speaker's conversation, by key."""
+        """The conversation of the principal who spoke last, by key."""
         self._lock = threading.Lock()
 
     def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
-        """Return the speaker's conversation under a key. Another principal has a separate one."""
+        """Return the speaker's conversation for a key. Another principal has a separate one."""
         session, first = self.speaking(key, context)
         if not key:
             return session
@@ -108,8 +108,8 @@ class Sessions:
         return follower
 
     def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
-        """Return the current speaker's session. If its principal differs, also return the conversation's own session.
-        Reads the log.
+        """Return the current speaker's session. If the conversation's own session has another principal, return that
+        session too. Reads the log.
         """
         session = self.get(key, context)
         if not key or not (context or session.may_be_handed_over):
@@ -120,14 +120,16 @@ class Sessions:
         except AnotherPrincipal:
             if self.shield.log is not None:
                 with self._lock:
-                    # The session may have this context although the log names another principal.
+                    # The session may have this context even though the log names another principal.
                     self._kept.pop(key, None)
             own = self.get(linked(key, context), context)
             own.vouch(context or {})
             return own, self.get(key, {})
 
     def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
-        """Return a conversation's session. `context` is its initial context if it differs from the default."""
+        """Return a conversation's session. `context` is the conversation's initial context if it differs from the
+        default.
+        """
         given = self._context if context is None else context
         if not key:
             return self.shield.session(context=given, lacks=NO_KEY)
@@ -139,37 +141,39 @@ class Sessions:
                 session = self._kept[key] = self.shield.session(key, context=given, lacks=lacks)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
-                # A new session would know neither earlier look-ups nor earlier writes.
+                # A new session would know about neither earlier look-ups nor earlier writes.
                 self._forgotten.add(self._kept.popitem(last=False)[0])
             return session
 
 
 MOST = 10_000
-"""For how many conversations the last listing is remembered."""
+"""The number of conversations for which the last listing is remembered."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
 """An HTTP header that a gateway sets to the name of the conversation. It overrides the call's own value."""
 ANSWER = 15.0
-"""How many seconds a server has to answer whether it is alive."""
+"""How many seconds a server has to answer a ping."""
 DECIDING = 200
-"""The maximum number of concurrent decisions. Some may wait for a model without delaying the others."""
+"""The maximum number of concurrent decisions. Some decisions may wait for a model without delaying the others."""
 
 
 class Hiding:
-    """The tools hidden from each conversation's client, as last listed and now."""
+    """The tools hidden from each conversation's client, both in the last listing and now."""
 
     def __init__(self, tools: Mapping[str, DeclaredTool], listeners: set[InMemorySubscriptionBus]) -> None:
         self._tools = tools
         self._told: OrderedDict[str, Hidden] = OrderedDict()
         self.listeners = listeners
-        """The clients that listen for changes, in the protocol without sessions."""
+        """The clients that are listening for changes, in the protocol without sessions."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """Return the tools that the user's words so far cannot require. There are none if the user has said nothing."""
+        """Return the tools that the user's words so far cannot require. The result is empty if the user has said
+        nothing.
+        """
         allowance = session.allowance
         if allowance is None:
             return frozenset()
-        # A generic tool is needed if any of its actions is.
+        # A generic tool is needed if any of its actions is needed.
         needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
         return frozenset(self._tools.keys() - needed)
 
@@ -182,7 +186,7 @@ class Hiding:
         return before != hidden
 
     async def announce(self, request: Any) -> None:
-        """Ask the client to request the list again."""
+        """Ask the client to request the tool list again."""
         if self.listeners:
             for bus in list(self.listeners):
                 await bus.publish(ToolsListChanged())
@@ -205,7 +209,7 @@ class ShieldMiddleware(Middleware):
     ) -> None:
         self.shield = shield
         self._hiding = hiding
-        """Hides tools that a request cannot use. If it is None, all tools are listed."""
+        """Finds the tools to hide because a request cannot use them. If this is None, all tools are listed."""
         self._catalogue = catalogue
         shield.doubts = catalogue.doubts
         self._fronts = fronts
@@ -216,7 +220,7 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
-        """The number of the main agent's running calls, by conversation."""
+        """The number of the main agent's calls that are running, by conversation."""
         self._handed = HandedOut()
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
@@ -226,7 +230,7 @@ class ShieldMiddleware(Middleware):
         """
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register a request's client while it runs, so that the server's questions reach it."""
+        """Register a request's client while the request runs, so that the server's questions reach the client."""
         request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
@@ -237,8 +241,8 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """Return the server's response. A server that had forgotten the session did not run the request, so send it
-        again.
+        """Return the server's response. If the server had forgotten the session, it did not run the request, so send
+        the request again.
         """
         try:
             return await call_next(context)
@@ -249,7 +253,7 @@ class ShieldMiddleware(Middleware):
         return await call_next(context)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-        """Let the call pass, or answer in place of the server."""
+        """Let the call pass, or answer it in place of the server."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
         request, round, id, agent = request_of(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
@@ -259,7 +263,7 @@ class ShieldMiddleware(Middleware):
             round, answer = take_round(request)
             given = (self._key(meta, arguments), self._vouched(request, meta))
             session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
-            # An inner agent's client may let a model answer for the user.
+            # An inner agent's client may let a model answer in the user's place.
             call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
             if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
@@ -286,7 +290,7 @@ class ShieldMiddleware(Middleware):
                 if never_ran(error):
                     await self._record(session, id, str(error), error=True, refused=True)
                 else:
-                    # The call may or may not have run.
+                    # It is unknown whether the call ran.
                     await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; it is unknown whether `{tool}` ran") from error
@@ -314,9 +318,9 @@ class ShieldMiddleware(Middleware):
         return f"{self._name}-{next(self._numbers)}"
 
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
-        """Return the decision on a call and its id. A continued call keeps its earlier id."""
+        """Return the decision on a call and the call's id. A continued call keeps its earlier id."""
         self._catalogue.refresh()
-        # The main agent speaks to an inner agent.
+        # The main agent is speaking to an inner agent.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.channel.puts_cards = call.can_ask
         session.channel.files_questions = (
@@ -329,11 +333,11 @@ class ShieldMiddleware(Middleware):
         is_same = turn is not None and self._turns.get(session.id) == turn
         self._turns[session.id] = turn
         if said is not None:
-            # The agent's final text belongs to its turn, which continues.
+            # The agent's final text belongs to its current turn, which continues.
             heard = _up_to_the_user(said) if is_same else said
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
-            # The main agent waits for an inner agent's call, so there are no new messages.
+            # The main agent is waiting for an inner agent's call, so there are no new messages.
             session.channel.reports_user = False
             session.unheard()
         if is_same:
@@ -346,8 +350,8 @@ class ShieldMiddleware(Middleware):
         return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
 
     async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Ask the user while the call waits. Return the new decision and the call's id. An unanswered question is not
-        repeated.
+        """Ask the user while the call waits. Return the new decision and the call's id. A question that was not
+        answered is not repeated.
         """
         session = call.session
         for _ in range(MOST_QUESTIONS):
@@ -362,8 +366,8 @@ class ShieldMiddleware(Middleware):
         return decision, id
 
     async def _checked(self, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Take a snapshot just before an allowed call acts on an element of the page. Decide again if the call would
-        now do something else.
+        """Take a snapshot just before an allowed call acts on a page element. If the call would now do something else,
+        decide again.
         """
         tool = await anyio.to_thread.run_sync(call.session.page_tool, id)
         if not tool:
@@ -394,7 +398,7 @@ class ShieldMiddleware(Middleware):
         return answer
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Pass on a prompt and record its text. Whatever its role, these are not the user's words."""
+        """Pass on a prompt and record its text. Regardless of the prompt's role, these are not the user's words."""
         answer = await call_next(context)
         await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
         return answer
@@ -420,7 +424,7 @@ class ShieldMiddleware(Middleware):
         """Return the server's tools with their accepted descriptions."""
         tools = await call_next(context)
         if not tools and (reason := await self._gone()):
-            # If fastmcp cannot reach the server, it lists no tools.
+            # If fastmcp cannot reach the server, it returns an empty tool list.
             raise McpError(code=NO_SERVER, message=reason)
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
@@ -434,7 +438,7 @@ class ShieldMiddleware(Middleware):
         return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
 
     async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
-        """Return the tools that the listing's conversation cannot use. There are none for an unknown conversation."""
+        """Return the tools that the conversation cannot use. The result is empty if the conversation is unknown."""
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is None:
@@ -467,30 +471,30 @@ class ShieldMiddleware(Middleware):
         return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        # A gateway sets the header. The client behind it must not leave its conversation.
+        # The header is set by a gateway. The client behind the gateway must not leave its conversation.
         header = get_http_headers(include={HEADER}).get(HEADER)
         given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the operator's context, extended by that of a gateway or the client."""
+        """Return the operator's context, extended by the context of a gateway or the client."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Drop an undeclared argument that only names the conversation."""
+        """Drop an argument that is not declared and only names the conversation."""
         declared = self.shield.pack.schema.tools.get(tool)
         if declared is None or self._key_argument in declared.parameters:
             return arguments
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
-        """Record that the server needs more input. Until then, the call is neither done nor refused."""
+        """Record that the server needs more input. Until it has this input, the call is neither done nor refused."""
         if session is None:
             return
         try:
             await anyio.to_thread.run_sync(session.interrupt, id, decision)
         except Exception as error:
-            # A repeated call is decided anew, and its confirmation is used up.
+            # A repeated call is decided again, and its confirmation is used up.
             tell(error, f"the question about `{decision.tool}` is not in the log")
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
@@ -504,7 +508,7 @@ class ShieldMiddleware(Middleware):
         try:
             await anyio.to_thread.run_sync(keep, session)
         except Exception as error:
-            # The agent sees the result, but it does not count as seen until it is in the log.
+            # The agent gets the result, but the result is not treated as seen until it is in the log.
             tell(error, f"the answer to call {id} is not in the log")
 
 
@@ -524,7 +528,7 @@ class _Call(Struct, frozen=True):
 
 
 class _AsTold(Tool):
-    """A tool as the server describes it. fastmcp would add a title and notes."""
+    """A tool as described by the server. fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 

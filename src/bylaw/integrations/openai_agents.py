@@ -52,7 +52,7 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""How the SDK's text begins that replaces the history after a handover. An agent may write this text too."""
+"""The beginning of the SDK's text that replaces the history after a handover. An agent may write this text too."""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
@@ -88,25 +88,28 @@ class ShieldHooks(RunHooks):
         self._answers: Answers = "all" if session.is_named else "heard"
         self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
-        """Decisions about calls that may run, by inner agent and id."""
+        """Decisions about calls that are allowed to run, by inner agent and id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """The protected copy of each agent, by the agent's identity, and the parts that the copy was made from."""
+        """The protected copy of each agent, by the agent's identity, together with the parts from which the copy was
+        made.
+        """
         self._ours: set[int] = set()
         self._held: set[str] = set()
-        """Names of tools whose calls the SDK may hold for approval."""
+        """Names of tools whose calls the SDK may hold back for approval."""
 
     def inner(self, agent: str) -> "ShieldHooks":
-        """Return hooks for an inner agent, whose messages your code or another agent writes, in the same conversation.
+        """Return hooks for an inner agent in the same conversation, whose messages are written by your code or by
+        another agent.
 
-        An agent that a tool runs in its own task does not need this, because the shield notices it. Give each inner
-        agent a name.
+        An agent that a tool runs in its own task does not need these hooks, because the shield detects it. Give each
+        inner agent a name.
         """
         other = ShieldHooks(self.session)
         other._agent, other._main = agent, self
         return other
 
     def _inner(self, id: str = "") -> str:
-        """Return the inner agent that runs here or that requested a call. It is empty for the main agent."""
+        """Return the inner agent that is running in this task or requested a call. It is empty for the main agent."""
         return self._agent or inner_agent(id)
 
     @property
@@ -127,8 +130,8 @@ class ShieldHooks(RunHooks):
             _ = self.follower
 
     def protect(self, agent: Agent) -> Agent:
-        """Return the agent with the shield before its tools, and before the tools of all agents that it hands over to
-        or uses.
+        """Return the agent with the shield in front of its tools and in front of the tools of all agents that it hands
+        over to or uses.
         """
         if id(agent) in self._ours:
             return agent
@@ -151,7 +154,7 @@ class ShieldHooks(RunHooks):
         return protected
 
     def _instructed(self, given: Any) -> Any:
-        """Add the shield's instructions to an agent's. An inner agent gets none, because it cannot ask the user."""
+        """Add the shield's instructions to an agent's own. An inner agent gets none, because it cannot ask the user."""
         told = self._instructions
         if not told or self._inner():
             return given
@@ -192,15 +195,15 @@ class ShieldHooks(RunHooks):
         return dataclasses.replace(
             tool,
             needs_approval=self._approval(tool.name, tool.needs_approval),
-            # The shield's guardrails come last before the tool and first after it.
+            # The shield's guardrails run last before the tool and first after it.
             tool_input_guardrails=[*(tool.tool_input_guardrails or ()), before],
             tool_output_guardrails=[after, *(tool.tool_output_guardrails or ())],
         )
 
     def _approval(self, tool: str, needed: Any) -> Any:
-        """Ask for the tool's own approval only if a call may run or waits for an answer. The call then continues."""
+        """Ask for the tool's own approval only if a call may run or awaits an answer. The call then continues."""
         declared = self.session.pack.schema.tools.get(tool)
-        # If a tool's approval is a function, the SDK holds every call whose arguments it converts.
+        # If a tool's approval is a function, the SDK holds back every call whose arguments it converts.
         if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
             return False
         self._held.add(tool)
@@ -225,26 +228,27 @@ class ShieldHooks(RunHooks):
         return True
 
     async def asked(self, item: Any) -> list[Prompt]:
-        """Return the prompts of a run's interruption. The list is empty if only the tool's own
-        `needs_approval` asks.
-        """
+        """Return the prompts of an interrupted run. The list is empty if only the tool's own `needs_approval` asked."""
         call = item.raw_item
         return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
 
     def _asked(self, id: str, tool: str, arguments: str) -> list[Prompt]:
         planned = self.follower.planned(id)
         if planned is not None and not planned.allowed:
-            # The SDK holds a call whose arguments it would convert, such as 60 for a float, without asking the shield.
+            # The SDK holds back a call whose arguments it would convert, such as 60 for a float, without asking the
+            # shield.
             self._pause(id, planned)
         waiting = self.follower.asked(id, tool, arguments)
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card. `by` says how the user answered, such as the button."""
+        """Report the user's answer to a card. `by` says how the user answered, for example with a button."""
         await asyncio.to_thread(confirm, self.session, prompt, yes, by=by)
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-        """Report a reviewer's answer. `by` is the reviewer's name. This never counts as the user's confirmation."""
+        """Report a reviewer's answer. `by` is the reviewer's name. The answer is never treated as the user's
+        confirmation.
+        """
         await asyncio.to_thread(approve, self.session, prompt, yes, by=by, note=note)
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
@@ -257,7 +261,7 @@ class ShieldHooks(RunHooks):
         self._decided[agent, call.tool_call_id] = decision
         begin(call.tool_name, call.tool_call_id, self.follower)
         if (task := asyncio.current_task()) is not None:
-            # The SDK has no hook for a tool that raises.
+            # The SDK has no hook for a tool that raises an error.
             done = partial(self.follower.finish, call.tool_call_id, agent=agent)
             task.add_done_callback(lambda _: done())
         return ToolGuardrailFunctionOutput.allow(output_info=decision.id)
@@ -271,8 +275,8 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.reject_content(shown)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
-        """Report the model's input, which is the history. An inner agent's input is ignored, because the outer agent
-        writes it.
+        """Report the model's input, which is the history. An inner agent's input is ignored, because it was written by
+        the outer agent.
         """
         if self._inner():
             return
@@ -296,9 +300,9 @@ class ShieldHooks(RunHooks):
             await asyncio.to_thread(self._note_held, held)
 
     def _note_held(self, ids: Sequence[str]) -> None:
-        """Record calls that the SDK holds.
+        """Record the calls that the SDK holds back.
 
-        The SDK holds a call whose arguments it would convert, such as 60 for a float, without asking. In another
+        The SDK holds back, without asking, a call whose arguments it would convert, such as 60 for a float. In another
         worker, the call continues only if the log says that it was interrupted.
         """
         for id in ids:
@@ -311,7 +315,7 @@ class ShieldHooks(RunHooks):
             await asyncio.to_thread(self.follower.end)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-        """Refuse to run a tool without a decision."""
+        """Refuse to run a tool for which there is no decision."""
         id = getattr(context, "tool_call_id", "")
         if (self._inner(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
@@ -334,7 +338,7 @@ def _shown(result: Any) -> str:
 
 
 def _parts(items: Any) -> list[Part]:
-    """Convert items of the Responses API. A message and the calls after it form one turn."""
+    """Convert items from the Responses API. A message and the calls that follow it form one turn."""
     parts: list[Part] = []
     text: str | None = None
     key, calls = "", []
@@ -400,7 +404,7 @@ for _name in ("llm_start", "llm_end", "agent_start", "agent_end", "handoff", "to
 
 
 def _watched(run: Any) -> Any:
-    """Wrap a run, so that inside a running call the shield's hooks decide."""
+    """Wrap a run so that the shield's hooks decide inside a running call."""
 
     def begun(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
         outer, hooks = carried(), options.get("hooks")

@@ -36,14 +36,14 @@ from bylaw.trace.event import with_note
 _UNSEEN = frozenset(("thinking", "compaction", "builtin-tool-call", "builtin-tool-return"))
 """Kinds of an agent's parts that the user does not see."""
 DEFERS = "bylaw defers"
-"""The key in a tool's metadata that says how an allowed call is deferred: `unapproved` or `external`."""
+"""The key in a tool's metadata whose value says how an allowed call is deferred: `unapproved` or `external`."""
 
 
 class ShieldCapability(Adapter, AbstractCapability):
     """Shields an agent's tools. Conversations are distinguished by `conversation_id`.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred, with a `Prompt`
-    as its metadata in `DeferredToolRequests`. Approve it with an answer as metadata: `{"id": prompt["id"], "confirm":
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred, and its metadata
+    in `DeferredToolRequests` is a `Prompt`. Approve it with an answer as metadata: `{"id": prompt["id"], "confirm":
     True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With `instruct`, the shield's instructions are
     added to the agent's.
     """
@@ -61,7 +61,7 @@ class ShieldCapability(Adapter, AbstractCapability):
         """Names of the shielded tools, without output tools."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Put the capability next to the tools."""
+        """Put the capability closest to the tools."""
         return CapabilityOrdering(position="innermost")
 
     def get_instructions(self) -> Any:
@@ -69,7 +69,7 @@ class ShieldCapability(Adapter, AbstractCapability):
         return (lambda: self.instructions or None) if self._instructions else None
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
-        """Wrap the tools, so that each call is decided."""
+        """Wrap the tools so that each call is decided."""
         return _Shielded(toolset, self)
 
     async def after_run(self, ctx: Any, *, result: Any) -> Any:
@@ -121,12 +121,12 @@ class _Shielded(WrapperToolset):
         id = ctx.tool_call_id or ""
         defers = (tool.tool_def.metadata or {}).get(DEFERS)
         if defers == "external":
-            # The result arrives with the messages.
+            # The result will arrive with the messages.
             raise CallDeferred
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A held call is repeated. The next messages show what the model sees of a failed call.
+        # A call that was held back is repeated. The next messages show what the model sees of a failed call.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
@@ -138,14 +138,14 @@ class _Shielded(WrapperToolset):
 
 
 def _decided_first(tool: Any) -> Any:
-    """Change a tool that the framework would defer, so that its calls are decided first."""
+    """Change a tool whose calls the framework would defer, so that the calls are decided first."""
     given = tool.tool_def
     metadata = {**(given.metadata or {}), DEFERS: given.kind}
     return replace(tool, tool_def=replace(given, kind="function", metadata=metadata))
 
 
 def _shielded(toolset: Any, shield: Shield) -> Any:
-    """Wrap the tools of an agent that a shielded tool runs, whoever created that agent."""
+    """Wrap the tools of an agent that a shielded tool runs, regardless of who created that agent."""
     within = toolset
     while within is not None:
         if isinstance(within, _Shielded):
