@@ -1,11 +1,11 @@
-"""Runs the guards to find the policies that a turn serves by its look-up, question, statement or call.
+"""Runs the guards to find the policies that a turn serves through its look-up, question, statement or call.
 
 The turn works towards a write. The write's guards run on what the agent had seen before the turn, and again on what it
-had seen afterwards. A look-up or question serves the policies whose evaluation changes in between.
+had seen afterwards. A look-up or question serves the policies whose evaluation changes between the two runs.
 
 Notes put a guard's comparisons into words for use in verified thoughts. A guard may compare `starts_at - now() >=
-hours(24)`. A thought that states only the start leaves the calculation to a small model. A thought with `24 hours from
-now is 2025-03-13 09:00: later` states the result.
+hours(24)`. A thought that states only the start leaves the calculation to a small model. A thought that contains `24
+hours from now is 2025-03-13 09:00: later` states the result.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class Note(Struct, frozen=True):
     """A comparison that a guard made."""
 
     fact: Fact | None
-    """The compared fact, or None if the value comes from the caller or the call rather than from a tool."""
+    """The fact that is compared, or None if the value comes from the caller or the call rather than from a tool."""
     words: str
     name: str = ""
     """The name of a value from the caller or the call."""
@@ -73,7 +73,7 @@ class _Noting(GuardRun):
         self.facts: list[tuple[Any, Fact]] = []
         """The values that a guard read. A compared value is recognised by identity."""
         self.gaps: list[tuple[Any, Any, Any]] = []
-        """Differences, each with its two operands."""
+        """Differences between values, each with its two operands."""
         self.last: Fact | None = None
         """The fact that the guard read last."""
 
@@ -128,7 +128,7 @@ class _Noting(GuardRun):
     # Notes.
 
     def compared(self, one: Any, other: Any) -> None:
-        """Note a comparison of two known values on the path that the guard takes."""
+        """Note a comparison between two known values on the path that the guard takes."""
         if not self.is_noting or isinstance(one, Unknown) or isinstance(other, Unknown):
             return
         one, other = (each if each.__class__ is not bool else int(each) for each in (one, other))
@@ -168,7 +168,7 @@ class _Noting(GuardRun):
         return True
 
     def asked_for(self, one: Any, other: Any) -> None:
-        """Note a comparison of an argument with a limit. The limit may depend on the fact that was read last."""
+        """Note a comparison of an argument with a limit. The limit may depend on the last fact that was read."""
         for value, against in ((one, other), (other, one)):
             name = self.argument_of(value)
             if name and self.last is not None:
@@ -200,7 +200,7 @@ class _Noting(GuardRun):
         return next((fact for known, fact in reversed(self.facts) if known is value), None)
 
     def argument_of(self, value: Any) -> str:
-        """Return the argument of the call that an amount comes from."""
+        """Return the argument of the call from which an amount comes."""
         for name, given in self.arguments.items():
             try:
                 if isinstance(value, Decimal) and not isinstance(given, bool) and Decimal(str(given)) == value:
@@ -239,7 +239,9 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration in days if it exceeds two whole days, otherwise in hours or minutes, as policies do."""
+    """Return a duration in days if it exceeds two whole days, otherwise in hours or minutes, as policies state
+    durations.
+    """
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
         count, rest = divmod(minutes, size)
@@ -268,7 +270,7 @@ class Saw(Struct, frozen=True):
     field: Field
     value: Any
     notes: tuple[str, ...] = ()
-    """What the guards compared the value with."""
+    """The value with which the guards compared the fact."""
 
 
 class Bearing(Struct, frozen=True):
@@ -279,22 +281,22 @@ class Bearing(Struct, frozen=True):
     policies: tuple[Policy, ...]
     """The policies that the turn serves (A), in the pack's order."""
     news: tuple[Saw, ...] = ()
-    """Facts that the guards read and the agent has seen since its last turn."""
+    """Facts that the guards read and that the agent has seen since its last turn."""
     seen: tuple[Saw, ...] = ()
-    """All facts that the guards read and the agent had seen."""
+    """All facts that the guards read and that the agent had seen."""
     weighed: tuple[Saw, ...] = ()
     """The facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """What the served policies compare with the call's arguments, whatever was seen."""
+    """The values that the served policies compare with the call's arguments, regardless of what was seen."""
     lacking: tuple[Fact, ...] = ()
     """Unseen facts that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
-    """What the policies ask the user."""
+    """What the policies require the agent to ask the user."""
     denials: tuple[str, ...] = ()
-    """The reasons of the guards that deny."""
+    """The reasons given by the guards that deny."""
     is_settled: bool = False
-    """Whether every guard permits the write, given what was seen. If the turn is the write itself, it must also comply
-    with every rule.
+    """Whether every guard permits the write, given what was seen. If the turn is the write itself, the write must also
+    comply with every rule.
     """
 
     @property
@@ -369,7 +371,7 @@ def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
 
 
 class _Look:
-    """Evaluates the guards of a call on what was seen at one point of a conversation."""
+    """Evaluates a call's guards on what had been seen at one point in a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
@@ -381,7 +383,7 @@ class _Look:
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
     def shown_by(self, turn: Sequence[Event]) -> set[str]:
-        """Return the policies that lack a fact which the turn's look-ups are declared to show."""
+        """Return the policies that lack a fact that the turn's look-ups are declared to show."""
         looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
         return {
             each.policy.id
@@ -408,7 +410,9 @@ class _Look:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
 
     def breaking(self, *, or_open: bool = False) -> set[str]:
-        """Return the policies whose rules the call would break now. If `or_open` is set, include undecided rules."""
+        """Return the policies whose rules the call would break now. If `or_open` is set, include policies with
+        undecided rules.
+        """
         found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
         return {each.rule.policy for each in found}
 
@@ -422,7 +426,7 @@ class _Look:
         }
 
     def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
-        """Return unseen facts that a guard reads, or would read next."""
+        """Return unseen facts that a guard reads or would read next."""
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
 
@@ -434,7 +438,7 @@ class _Look:
         }
 
     def seen(self, notes: Iterable[Note] = ()) -> list[tuple[Saw, int]]:
-        """Return the facts that the guards read and the agent has seen, with the step that showed each."""
+        """Return the facts that the guards read and that the agent has seen, each with the step that showed it."""
         found: list[tuple[Saw, int]] = []
         held: dict[Fact, list[str]] = {}
         for note in notes:
@@ -465,7 +469,7 @@ class _Look:
 
 
 def valued(pack: Pack, tool: str) -> frozenset[str]:
-    """Return the arguments that a tool's guards compare, except names and ids. Examples are amounts and tiers."""
+    """Return the arguments that a tool's guards compare, such as amounts and tiers, but not names and ids."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
     keys = frozenset(name for guard in guards for name in guard.arguments[0])
@@ -528,14 +532,14 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
 
 
 def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
-    """Whether the user's agreement to this turn would make the call comply with a rule that it may break now."""
+    """Whether the call may break a rule now but would comply with it if the user agreed to this turn."""
     yes = Message("user", "Yes.", turn=_APART - 1)
     unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
     return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))
 
 
 def _answered(events: Sequence[Event], span: TurnSpan) -> int:
-    """Return the end of the replies to a turn, which are its results or the user's answer."""
+    """Return the position after the replies to a turn. The replies are its results or the user's answer."""
     at = span.end
     while at < len(events):
         event = events[at]

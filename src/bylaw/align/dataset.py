@@ -1,12 +1,12 @@
-"""The data sets of the three stages, in the format of TRL and ms-swift: `messages`, and `tools` as JSON text.
+"""The data sets for the three stages, in the format of TRL and ms-swift: `messages`, and `tools` as JSON text.
 
 A model learns the assistant's messages. Stage 1 has the policy in the system message and no thoughts. Stage 2 has
-thoughts and no policy. `answers` has neither, so that the effect of the thoughts can be measured. `rl` has turns that a
-model tries and is rewarded for. The source is a pack's own tasks or recorded conversations.
+thoughts and no policy. `answers` has neither, so that the effect of the thoughts can be measured. `rl` contains turns
+that a model tries and for which it is rewarded. The source is a pack's own tasks or recorded conversations.
 
-Preference pairs come from an audit: the flagged call, and the look-up that it lacked. Neither side has a thought. A
-true thought can lead to the look-up but not to the flagged call, so in pairs with thoughts a model would learn whether
-a thought is present instead of which call is right.
+Preference pairs come from an audit: the flagged call, and the look-up that was missing before it. Neither side has a
+thought. A true thought can lead to the look-up but not to the flagged call, so in pairs with thoughts a model would
+learn whether a thought is present instead of which call is right.
 """
 
 import hashlib
@@ -65,14 +65,14 @@ def tools_text(pack: str) -> str:
 
 
 def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """Return a row with a whole conversation, in which the assistant's messages are learned."""
+    """Return a row that contains a whole conversation, of which the assistant's messages are learned."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
 def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
-    """Return a turn for a model to try, with the messages before it and everything that its reward depends on."""
+    """Return a turn for a model to try, with the messages before it and everything on which its reward depends."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     required = sorted(lesson.bearing.required)
@@ -99,7 +99,7 @@ def turn_rows(
 ) -> list[Row]:
     """Return `count` turns in order, drawn at random from some conversations.
 
-    A text that only a model could check is left out, unless `for_judge` is set.
+    A text that only a model could check is left out unless `for_judge` is set.
     """
     turns = [(talk, lesson) for talk in talks for lesson in talk.lessons if for_judge or is_graded(lesson)]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
@@ -107,12 +107,14 @@ def turn_rows(
 
 
 def is_graded(lesson: Lesson) -> bool:
-    """Whether another output can be graded without a model. This holds for a call, or a text with slots."""
+    """Whether an output in place of this one can be graded without a model. This is possible for a call or for a text
+    with slots.
+    """
     return lesson.call is not None or bool(lesson.slots)
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> int:
-    """Write rows as JSON lines and return their number."""
+    """Write rows as JSON lines and return the number of rows."""
     count = 0
     with path.open("wb") as stream:
         for row in rows:
@@ -164,7 +166,7 @@ class Manifest(Struct, frozen=True):
 
     schema: str
     pack: str
-    """The pack as the command named it."""
+    """The pack, as named in the command."""
     pack_version: str
     pack_digest: str
     command: str
@@ -180,7 +182,7 @@ def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterabl
 
 
 def find_manifest(data: Path) -> Manifest | None:
-    """Return the manifest of a folder of sets, or of the folder that contains a file of rows. Return None if there is
+    """Return the manifest for a folder of sets, or for the folder that contains a file of rows. Return None if there is
     none.
     """
     path = (data if data.is_dir() else data.parent) / NAME
@@ -218,7 +220,7 @@ THOUGHTS = {
 
 class Source(Struct, frozen=True):
     what: str
-    """A description in one sentence."""
+    """A one-sentence description."""
     command: str
     dropped: Mapping[str, int]
     """How many conversations were left out, by reason."""
@@ -283,7 +285,7 @@ FLAGGED = ("near_miss", "violation")
 
 
 class Marked(Struct, frozen=True):
-    """An audited call and its place."""
+    """An audited call and its location."""
 
     place: str
     """Conversation and step."""
@@ -292,13 +294,13 @@ class Marked(Struct, frozen=True):
     """The policies that the call broke or complied with only by luck."""
     prompt: tuple[dict[str, Any], ...]
     made: str
-    """The call as a model writes it."""
+    """The call in the form in which a model writes it."""
     lacked: str = ""
-    """The look-up that would have shown the missing facts. It is empty if the audit knows none."""
+    """The look-up that would have shown the missing facts. It is empty if the audit does not name one."""
 
     @property
     def is_flagged(self) -> bool:
-        """Whether the call should not have been made at this point."""
+        """Whether it was a mistake to make the call at this point."""
         return self.verdict != "compliant"
 
 
@@ -307,7 +309,7 @@ class Pairs(Struct, frozen=True):
     examples: int
     """How many labelled rows there are for KTO."""
     without: Mapping[str, int]
-    """How many flagged calls have no pair, by verdict. No look-up would have helped these calls."""
+    """The number of flagged calls that have no pair, by verdict. No look-up would have helped with these calls."""
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
@@ -342,7 +344,7 @@ def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, 
 
 
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
-    """Return whether a guard or a rule flags the call, or it is right. Return None if this is undecided."""
+    """Return whether the call is flagged by a guard or a rule, or is right. Return None if this is undecided."""
     verdict = call[criterion]
     if verdict in FLAGGED:
         return verdict
@@ -373,7 +375,7 @@ def pair_row(marked: Marked) -> Row:
 
 
 def example_rows(marked: Marked) -> list[Row]:
-    """Return rows for KTO: the call with its label, and the look-up that should replace it."""
+    """Return rows for KTO: the call with its label, and the look-up that should have been made instead."""
     said = [(marked.made, not marked.is_flagged), *([(marked.lacked, True)] if marked.lacked else [])]
     return [
         {
@@ -394,7 +396,7 @@ def write_pairs(
     *,
     command: str = "",
 ) -> Pairs:
-    """Write `dpo.jsonl`, `kto.jsonl` and `data.json` from recorded conversations and their audit."""
+    """Write `dpo.jsonl`, `kto.jsonl` and `data.json`, based on recorded conversations and their audit."""
     found = [
         marked
         for file, each in logs
@@ -414,13 +416,13 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""The share of recorded conversations set aside for RL turns. Of two or more conversations, at least one is
-set aside.
+"""The share of recorded conversations that is set aside for RL turns. If there are two or more conversations, at least
+one is set aside.
 """
 Keep = Literal["failed", "flagged", "open"]
-"""Kinds of conversations to keep that are normally left out: failed, flagged by an audit, or undecided."""
+"""Kinds of conversations to keep although they are left out by default: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
-"""Called with the current work, the number done and the total."""
+"""Called with the name of the current work, the number of finished items and the total."""
 
 
 def build_from_tasks(
@@ -436,7 +438,7 @@ def build_from_tasks(
 ) -> Path:
     """Make sets from the gold conversations of a pack's desk. Return the path of the data card.
 
-    `times` and `rl_times` multiply the usual number of tasks for training and for RL.
+    `times` and `rl_times` multiply the usual numbers of tasks for training and for RL.
     """
     dropped: Counter[str] = Counter()
     training = gold_series("training", pack, times, seed, dropped, watch)
@@ -448,7 +450,7 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """Return the gold conversations of one part of a desk. Tasks that the expert fails are counted in `dropped`."""
+    """Return the gold conversations for one part of a desk. Tasks that the expert fails are counted in `dropped`."""
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):
@@ -477,8 +479,8 @@ def build_from_logs(
 ) -> Path:
     """Make sets from recorded conversations that are fit for learning. Return the path of the data card.
 
-    `auditor` says which conversations an audit flags or leaves undecided. By default they are audited here, without a
-    world.
+    `auditor` says which conversations an audit flags or leaves undecided. By default, the conversations are audited
+    here, without a world.
     """
     held = pack_named(pack)
     audited = auditor or FreshAudit(pack)
@@ -527,7 +529,7 @@ def _left_out(
 
 
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
-    """Return advice for the case that no conversation is left."""
+    """Return the advice that is given when no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
         return "pass --world to settle undecided conversations, or --keep-open to keep them"
     if "failed" not in keep and set(dropped) - {"unreadable"}:

@@ -1,4 +1,6 @@
-"""Practice tasks, scripted users and tools for agents on one pack. Packages register a desk under `bylaw.desks`."""
+"""Practice tasks, scripted users and tools for agents that work with one pack. Packages register a desk under
+`bylaw.desks`.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -68,15 +70,15 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """The practice tasks of one pack. Measuring an agent needs only `tasks`, so other methods may return nothing."""
+    """The practice tasks of one pack. Evaluating an agent needs only `tasks`, so other methods may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:
-        """Return the task sets: `training` and `rl` for learning, `development` and `test` for measuring."""
+        """Return the task sets: `training` and `rl` for learning, `development` and `test` for evaluation."""
         ...
 
     def tasks(self, part: str, times: int) -> Sequence[Task]:
-        """Return the tasks of a part. `times` multiplies the usual number of tasks for learning."""
+        """Return the tasks of a part. `times` multiplies the usual number of tasks for the learning parts."""
         ...
 
     def expert(self, task: Task) -> Expert | None:
@@ -104,7 +106,7 @@ def open_desk(pack: str) -> Desk:
 
 
 def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[Task]:
-    """Return the tasks of one part (training, development, test or rl) of a pack's desk.
+    """Return the tasks from one part (training, development, test or rl) of a pack's desk.
 
     `times` multiplies the usual number of tasks in the training and rl parts.
     """
@@ -115,7 +117,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
 
 
 def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
-    """Open an agent: `http://...` with the name of a model, a checkpoint folder, or a script of the pack's desk."""
+    """Open an agent: `http://...` with a model name, a checkpoint folder, or a script of the pack's desk."""
     if said.startswith(("http://", "https://")):
         if not model:
             raise UsageError("the endpoint needs a model name", hint="name it with --model")
@@ -134,7 +136,7 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
 
 
 def endpoint(address: str, model: str) -> Generate:
-    """Return a model behind an OpenAI-compatible API. Many conversations are sent at once, at temperature 0."""
+    """Return a model behind an OpenAI-compatible API. Many conversations are sent at once. The temperature is 0."""
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Measures an agent on tasks: pass@1, words, the policies that its thoughts state, and an audit of its writes."""
+"""Evaluates an agent on tasks: pass@1, words, the policies that its thoughts state, and an audit of its writes."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from bylaw.pack import Pack
 from bylaw.trace.event import Call, Message, Result
 
 ROUNDS = 2000
-"""How many resamples an interval is based on."""
+"""The number of resamples on which an interval is based."""
 
 
 class Interval(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Score(Struct, frozen=True):
     near_misses: int
     violations: int
     recalled: int = 0
-    """How many policies the thoughts state."""
+    """The number of policies that the thoughts state."""
     made_up: int = 0
 
 
@@ -76,7 +76,7 @@ class Evaluation(Struct, frozen=True):
     told: float
     turns: float
     words: float
-    """Words per task, in prompts and outputs."""
+    """The number of words per task, in prompts and outputs."""
     words_without_tools: float
     prompt_words: float
     output_words: float
@@ -84,12 +84,12 @@ class Evaluation(Struct, frozen=True):
     faults: float
     writes: int
     near_miss_rate: float
-    """Near-misses per write."""
+    """The number of near-misses per write."""
     violation_rate: float
     hallucinated: float
     """The share of stated rules that belong to no policy."""
     novel: float | None = None
-    """pass@1 on tasks that combine policies as no training task does."""
+    """pass@1 on tasks that combine policies in a way that no training task does."""
     seen: float | None = None
 
 
@@ -160,7 +160,7 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
-    """Return how many policies the thoughts in an episode state, and how many rules they make up.
+    """Return the number of policies that the thoughts in an episode state, and the number of rules that they make up.
 
     Values from the user or a tool may be facts of the case.
     """
@@ -176,8 +176,8 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on an episode's writes by the pack's own criterion. Writes that a shield stopped are left
-    out.
+    """Return the verdicts on an episode's writes according to the pack's own criterion. Writes that a shield stopped
+    are left out.
     """
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
@@ -189,7 +189,7 @@ def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
-    """Return the records of a task as a world that changes with the writes."""
+    """Return the records of a task as a world that its writes change."""
     found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
@@ -205,7 +205,7 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
 def perform(
     agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
 ) -> tuple[list[Score], Evaluation]:
-    """Play a part of a pack's tasks. Return the scores, by task and overall."""
+    """Play the tasks in one part of a pack. Return the scores, by task and overall."""
     tasks = load_tasks(part, pack)[:limit]
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]

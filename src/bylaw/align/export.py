@@ -1,12 +1,12 @@
 """Exports the data sets for trainers, and the reward in the form that each trainer calls: TRL, verl, ms-swift and
 verifiers. None of these libraries is imported.
 
-No row has a `tools` column, because the system message lists the tools. With the column, a template would list them
-again in a contradictory form. The chat template is exported too, because some models' templates drop thoughts from
-earlier turns.
+No row has a `tools` column, because the system message lists the tools. If there were such a column, a template would
+list them again in a contradictory form. The chat template is exported too, because some models' templates drop thoughts
+from earlier turns.
 
-Each reward takes a `Grader`. Rows are those of `bylaw align data`: `required`, `expected`, `slots` and, if available,
-`prompt`.
+Each reward takes a `Grader`. The rows are those that `bylaw align data` writes: `required`, `expected`, `slots` and, if
+available, `prompt`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ CHAT = Path(__file__).parent / "training" / "chatml.jinja"
 
 
 def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
-    """Write the files of a trainer from a folder of sets, and return their paths."""
+    """Write a trainer's files from a folder of sets, and return their paths."""
     made = find_manifest(data)
     if made is None:
         raise UsageError("there is no `data.json`", place=str(data), hint="create the sets with `bylaw align data`")
@@ -59,7 +59,7 @@ def _is_there(data: Path, name: str) -> bool:
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the reward needs as JSON text, because its structure varies and a column has only one type."""
+    """Return what the reward needs as JSON text. Its structure varies, and a column can have only one type."""
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
@@ -93,7 +93,7 @@ def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
 
 
 def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
-    """Write a module that grades the rows with exactly the pack version that made them."""
+    """Write a module that grades the rows with exactly the pack version with which they were made."""
     pack = str(Path(made.pack).resolve()) if Path(made.pack).is_dir() else made.pack
     text = (TEMPLATES / f"{trainer}.txt").read_text(encoding="utf-8")
     path = out / "reward.py"
@@ -102,7 +102,9 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
 
 
 def pinned_grader(pack: str, digest: str) -> Grader:
-    """Return a grader with the pack version that made the rows. Raise an error if the pack has changed since."""
+    """Return a grader that uses the pack version with which the rows were made. Raise an error if the pack has changed
+    since.
+    """
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
@@ -113,7 +115,7 @@ def pinned_grader(pack: str, digest: str) -> Grader:
 
 
 def for_trl(grader: Grader) -> Callable[..., list[float]]:
-    """Return a reward function for TRL's GRPO, which passes columns as lists, in addition to prompts and completions.
+    """Return a reward function for TRL's GRPO, which passes columns as lists in addition to prompts and completions.
 
     A completion is a text or a list of messages. If there are several messages, only the first belongs to the turn.
     """
@@ -132,9 +134,9 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 
 
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
-    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row, possibly as JSON.
+    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row, possibly in JSON.
 
-    The guards need the row's `prompt`, which may instead be in `extra_info`.
+    The guards need the row's `prompt`, which may be in `extra_info` instead.
     """
 
     def compute_score(
@@ -154,7 +156,9 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
 
 
 class ForSwift:
-    """An outcome reward for ms-swift. Texts come first, then columns as lists. `messages` end with the completion."""
+    """An outcome reward for ms-swift. The texts come first, followed by the columns as lists. `messages` end with the
+    completion.
+    """
 
     def __init__(self, grader: Grader) -> None:
         self._grader = grader
@@ -178,7 +182,9 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. The task has the row as `gold`, and the turn is the model's first message."""
+    """Return a reward for verifiers. The task contains the row under `gold`, and the turn is the model's first
+    message.
+    """
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -191,7 +197,9 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """Return the model's output in its turn as a single text. A separate call is appended to the content."""
+    """Return the model's output for its turn as a single text. A call in a separate field is appended to the
+    content.
+    """
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)
@@ -207,7 +215,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # Text that is not JSON stays text, and the format reward sees that it is not a call.
+        # Text that is not JSON is left as text, so the format reward sees that it is not a call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 

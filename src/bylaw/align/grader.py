@@ -1,6 +1,6 @@
-"""Computes the reward of a model's output from the text and the gold turn.
+"""Computes the reward for a model's output from the text and the gold turn.
 
-Replies are graded by their slots and thoughts by their words. As in the paper, a model may judge both instead.
+Replies are graded by their slots, and thoughts by their words. Alternatively, a model may judge both, as in the paper.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,11 +24,11 @@ from bylaw.trace.event import Call
 
 
 class UngradedError(UsageError):
-    """A text was expected, but there is nothing to grade it against."""
+    """A text was expected, but there is nothing against which to grade it."""
 
 
 class Gold(Struct, frozen=True):
-    """The correct turn: the part of an RL row that the reward needs."""
+    """The correct turn. Contains the part of an RL row that the reward needs."""
 
     required: tuple[str, ...]
     expected: dict[str, Any]
@@ -42,7 +42,7 @@ class Gold(Struct, frozen=True):
 
     @property
     def needs_judge(self) -> bool:
-        """Whether only a judge can grade an output, because a text without slots is expected."""
+        """Whether an output can be graded only by a judge, because a text without slots is expected."""
         return "tool" not in self.expected and not self.slots
 
 
@@ -92,7 +92,7 @@ class Grader:
         return score(turn, self._switches)
 
     def prepare(self, graded: Iterable[tuple[str, Gold]]) -> None:
-        """Ask the judge about many outputs together. Without a judge, do nothing."""
+        """Ask the judge about many outputs at once. Without a judge, do nothing."""
         if self._judge is None:
             return
         asked: list[Request] = []
@@ -113,7 +113,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """Return the guards' verdict on a write, given the facts seen, or None for anything else."""
+        """Return the guards' verdict on a write, given the facts seen. Return None for any other turn."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -158,7 +158,9 @@ class Mark(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """What a model finds in a thought: the ids of policies stated correctly, and rules that belong to no policy."""
+    """What a model finds in a thought: the ids of policies that are stated correctly, and rules that belong to no
+    policy.
+    """
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -185,7 +187,7 @@ class ModelJudge:
         self._answers: dict[str, Answer] = {}
 
     def mark(self, due: str, given: str) -> float:
-        """Return how good a reply is, from 0 to 10."""
+        """Return the rating of a reply, from 0 to 10."""
         return self._answer(mark_question(due, given), Mark).mark
 
     def read(self, thought: str, policies: str) -> Mentions:
@@ -201,7 +203,7 @@ class ModelJudge:
             self._answers |= {each.key: answer for each, answer in zip(new, self._chat.ask(new), strict=True)}
 
     def _answer(self, asked: Request, shape: type[_Shape]) -> _Shape:
-        """Return the answer as data. An unreadable answer gives no reward."""
+        """Return the answer as data. An unreadable answer earns no reward."""
         self.prepare([asked])
         answer = self._answers[asked.key]
         data = answer.read(shape)

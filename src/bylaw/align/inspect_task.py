@@ -22,7 +22,9 @@ from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
 
 Held = Literal["none", "agent", "live", "show"]
-"""Who makes missing look-ups under the shield (see `resolve` in `bylaw.policy.posture`), or `none` for no shield."""
+"""Who performs missing look-ups under the shield (see `resolve` in `bylaw.policy.posture`), or `none` if there is no
+shield.
+"""
 
 
 @task
@@ -45,7 +47,7 @@ def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace =
 
 @solver
 def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any:
-    """Play the task to its end. Inspect runs the model, and the simulator does the rest."""
+    """Play the task to its end. Inspect runs the model, and the simulator does everything else."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         played = known[str(state.sample_id)]
@@ -74,7 +76,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
 
 
 def output_of(message: ChatMessageAssistant) -> str:
-    """Return a model's output. If the provider returned the thought separately, put it back at the start."""
+    """Return a model's output. If the provider returned the thought separately, put it back at the beginning."""
     parts = message.content if isinstance(message.content, list) else []
     thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return "".join(f"<think>{thought}</think>\n" for thought in thoughts[:1]) + message.text
@@ -82,7 +84,7 @@ def output_of(message: ChatMessageAssistant) -> str:
 
 @metric
 def near_misses_a_write() -> Metric:
-    """Return near-misses per write, by the pack's own criterion."""
+    """Return the number of near-misses per write, by the pack's own criterion."""
 
     def rate(scores: list[SampleScore]) -> float:
         return _a_write(scores, "near_misses")
@@ -106,7 +108,7 @@ def _a_write(scores: list[SampleScore], name: str) -> float:
 
 @scorer(metrics=[mean(), stderr(cluster="pair"), near_misses_a_write(), violations_a_write()])
 def outcome() -> Any:
-    """Score 1 if the records are right and the agent told the user everything required."""
+    """The score is 1 if the records are right and the agent told the user everything required."""
 
     async def judge(state: TaskState, target: Target) -> Score:
         found: dict[str, Any] = state.store.get("score")

@@ -1,4 +1,4 @@
-"""Conversations split into turns to learn from, each with its thought and the policies that it serves."""
+"""Conversations split into turns for learning, each with its thought and the policies that it serves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,22 +20,22 @@ from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 
 class Lesson(Struct, frozen=True):
-    """One turn to learn."""
+    """A turn for a model to learn."""
 
     turn: int
     answer: str
-    """The correct text or call of the turn, without the thought."""
+    """The turn's correct text or call, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
     """The thought. It is empty if the turn is not what the guards require."""
     slots: tuple[Slot, ...]
     """The values that the text must state, if known."""
     before: tuple[Event, ...]
-    """The conversation before this turn, as an audit reads it."""
+    """The conversation before this turn, in the form that an audit reads."""
     heard: tuple[tuple[str, str], ...]
-    """Role and content of the messages since the agent's last turn."""
+    """The role and content of each message since the agent's last turn."""
     bearing: Bearing
-    """The evidence behind the thought: what the turn is for, and which policies of the next write it serves."""
+    """The evidence behind the thought: the purpose of the turn, and the policies of the next write that it serves."""
 
 
 class LessonSeries(Struct, frozen=True):
@@ -62,11 +62,11 @@ def written(lesson: Lesson) -> str:
 
 
 class CannotPassError(Exception):
-    """The expert cannot pass a task, because its user contradicts themselves."""
+    """The expert cannot pass a task whose user contradicts themselves."""
 
 
 class Played(Struct, frozen=True):
-    """A played turn: its event, the position of its first event, and the agent's earlier input."""
+    """A played turn: its event, the position of its first event, and the agent's input before it."""
 
     act: Act
     start: int
@@ -124,11 +124,11 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""A model's thoughts by the place of their turn (`place_of`). None marks an inadequate thought."""
+"""A model's thoughts, keyed by the location of their turn (`place_of`). None marks an inadequate thought."""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
-    """Yield the agent's acts in order: each call, and each text without a call."""
+    """Yield the agent's actions in order: each call, and each text without a call."""
     calling = {event.turn for event in events if isinstance(event, Call) and event.by == "agent"}
     for step, event in enumerate(events):
         if (isinstance(event, Call) and event.by == "agent") or (
@@ -138,15 +138,15 @@ def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
-    """Return the name of a turn: conversation and step."""
+    """Return the name of a turn. It consists of the conversation and the step."""
     return f"{trajectory.id}@{span.start}"
 
 
 def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: Thoughts | None = None) -> LessonSeries:
     """Return a recorded conversation with a verified thought for every turn, or with a model's thoughts.
 
-    Parallel calls come one after another, each with its result. Text next to a call is left out. If a model's thought
-    is missing or inadequate, the conversation ends before its turn.
+    Parallel calls are placed one after another, each with its result. Text that accompanies a call is left out. If a
+    model's thought is missing or inadequate, the conversation ends before the turn that needs it.
     """
     lessons: list[Lesson] = []
     events = trajectory.events
@@ -166,16 +166,16 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
 class Turn(NamedTuple):
     span: TurnSpan
     heard: tuple[tuple[str, str], ...]
-    """Role and content of the messages since the agent's last turn."""
+    """The role and content of each message since the agent's last turn."""
     answer: str
-    """The text, or the call as a model writes it."""
+    """The text, or the call in the form in which a model writes it."""
     call: tuple[str, dict[str, Any]] | None
 
 
 def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
     """Yield the agent's calls and texts, each with the messages before it.
 
-    Thoughts are left out, because they take far longer.
+    Thoughts are left out, because they take far longer to make.
     """
     events = trajectory.events
     results = {event.call: event for event in events if isinstance(event, Result) and event.call is not None}

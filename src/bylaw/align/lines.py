@@ -52,7 +52,7 @@ def read_turn(line: bytes, place: str) -> Turn:
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
-    """Return a call, or what stands for a text in this part of the line."""
+    """Return a call, or the value that stands for a text in this part of the line."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(
@@ -78,10 +78,11 @@ def score_lines(stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER) -
 
 
 def each_line(stdin: BinaryIO, stdout: BinaryIO, work: Callable[[bytes, int, str], Reward]) -> int:
-    """Write the result for each line, given the line, its number and its place. Return the exit status, 3 if any
-    failed.
+    """Write the result for each line. A result is computed from the line, its number and its location. Return the exit
+    status, which is 3 if any line failed.
 
-    A bad line gives a line with `error`, so output and input stay aligned, and a message on stderr.
+    For a bad line, a line with `error` is written, so output and input stay aligned, and a message is printed to
+    stderr.
     """
     status = 0
     for number, line in enumerate(stdin, start=1):
@@ -101,7 +102,7 @@ Row = dict[str, Any]
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An output and its row, from one line. If no row is named, it is the row on the same line."""
+    """An output and its row, from one line. If the line names no row, the row is the one with the same line number."""
 
     answer: str
     row: int | None = None

@@ -1,12 +1,13 @@
 """Finds out which policies a thought states and which rules it makes up, using words and values but no model.
 
 A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if its values
-match that policy's, and so do the words that distinguish the policy's cases. Otherwise it is made up, and so is a
-rule-like statement that resembles no policy. `words.yaml` has the English words for this, measured on labelled thoughts
-(`lab/scripts/align_matcher.py`). A model reads other models' thoughts better (`grader.ModelJudge`).
+match that policy's values and it contains the words that distinguish the policy's cases. Otherwise it is made up. A
+rule-like statement that resembles no policy is also made up. `words.yaml` contains the English words used for this,
+measured on labelled thoughts (`lab/scripts/align_matcher.py`). A model is better at reading other models' thoughts
+(`grader.ModelJudge`).
 
 A policy's wordings are its definition, the sentences it cites, and its guard's denials. A word weighs more if fewer
-policies use it. Everyday words with the same meaning count as one word.
+policies use it. Everyday words with the same meaning are treated as one word.
 """
 
 import math
@@ -55,7 +56,7 @@ _BOUNDS = {
     "least": re.compile(r"\b(?:at least|no less than|not less than|minimum of)\W*$", re.IGNORECASE),
 }
 FEWEST = 3
-"""A cited sentence needs at least this many words to be a wording. The definition is always one."""
+"""A cited sentence needs at least this many words to be used as a wording. The definition is always used."""
 UNKNOWN = 0.55
 """The weight of a word that no policy uses, as a share of the highest weight."""
 
@@ -66,20 +67,20 @@ class Wording(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """The wordings of one policy, with the values and words in them."""
+    """The wordings of one policy, with the values and words that they contain."""
 
     policy: Policy
     words: frozenset[str]
     wordings: tuple[Wording, ...]
     values: frozenset[tuple[str, str]]
     pairs: Mapping[tuple[str, str], frozenset[str]]
-    """Each value with the choices next to it, such as $15.00 with `silver`."""
+    """Each value with the choices that appear next to it, such as $15.00 with `silver`."""
     bounds: Mapping[str, frozenset[str]]
-    """The numbers that the policy sets as `most` and as `least`."""
+    """The numbers that the policy sets as upper limits (`most`) and as lower limits (`least`)."""
     choices: frozenset[str]
     """The enumeration words of the facts and arguments that the policy's guard reads."""
     sentences: tuple[tuple[str, frozenset[str]], ...]
-    """The policy's sentences, each with the choices in it."""
+    """The policy's sentences, each with the choices that it contains."""
 
 
 class Lexicon:
@@ -115,8 +116,8 @@ class Lexicon:
     def closest(self, words: frozenset[str]) -> Iterator[tuple[float, Entry]]:
         """Yield each policy with its similarity, from 0 to 1.
 
-        The similarity is the harmonic mean of two shares of common words, so one large share cannot make up for a small
-        one.
+        The similarity is the harmonic mean of the shares of common words in the two texts, so one large share cannot
+        make up for a small one.
         """
         total = self.weight(words)
         for entry in self.entries.values():
@@ -126,7 +127,7 @@ class Lexicon:
                 yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
-        """Return the stems of the words that count. Words with the same meaning have the same stem."""
+        """Return the stems of the relevant words. Words with the same meaning have the same stem."""
         lower = text.lower().replace("-", " ")
         for phrase, joined in self._joined.items():
             lower = lower.replace(phrase, joined)
@@ -147,7 +148,9 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value in a text with the choices in its own clause, or else in the last clause that has choices."""
+    """Return each value in a text with the choices in its own clause or, if there are none, in the last clause that
+    contains choices.
+    """
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -164,7 +167,7 @@ def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[st
 
 
 def bounds(text: str) -> list[tuple[str, str]]:
-    """Return the numbers that a text sets as `most` and as `least`."""
+    """Return the numbers that a text sets as upper limits (`most`) and as lower limits (`least`)."""
     found: list[tuple[str, str]] = []
     for value in values_in(text):
         for way, before in _BOUNDS.items():
@@ -208,11 +211,11 @@ def _texts(pack: Pack, policy: Policy) -> list[str]:
 
 
 ALIKE = 0.5
-"""A rule-like statement must be at least this similar to a policy to be about it."""
+"""A rule-like statement must be at least this similar to a policy to be considered a statement about it."""
 SHARED = 0.08
-"""Added to the similarity if the policy and the statement share a value."""
+"""Added to the similarity if the policy and the statement have a value in common."""
 REMEMBERED = 20_000
-"""How many statements are cached. A model's thoughts repeat themselves."""
+"""The number of statements that are cached. A model's thoughts often repeat the same statements."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
@@ -236,7 +239,9 @@ class Matcher:
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """Return B and C for a thought. `known` are values in the conversation, which may be facts of the case."""
+        """Return B and C for a thought. `known` contains values from the conversation, which may be facts of the
+        case.
+        """
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
@@ -248,12 +253,13 @@ class Matcher:
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
                     made_up.append(statement.text)
-        # If one part of a sentence is wrong, no other part counts as a correct statement of the policy.
+        # If one part of a sentence is wrong, the sentence's other parts are not treated as correct statements of the
+        # policy.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
-        """Return the policy that a statement is about, if any, and whether the statement gives it correctly. Return
-        None if the statement is not a rule.
+        """Return the policy that a statement is about, if any, and whether the statement gives the policy correctly.
+        Return None if the statement is not a rule.
         """
         text = statement.text
         words = frozenset(self._lexicon.words(text))
@@ -271,10 +277,10 @@ class Matcher:
         return entry if score >= ALIKE else None
 
     def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
-        """Whether the values, limits and cases in a statement are those of the policy."""
+        """Whether the values, limits and cases in a statement are the same as the policy's."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
-            # A number without a unit may have any unit that the policy uses. "No charge" is $0.00.
+            # A number without a unit matches any unit that the policy uses. "No charge" is $0.00.
             same = [each for each in entry.values if each == (kind, number)]
             same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
             if not same:
@@ -296,7 +302,7 @@ class Matcher:
         return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
 
     def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
-        """Whether a known value is a fact of the case that appears next to the rule.
+        """Whether a known value is a fact of the case that merely appears next to the rule.
 
         The value belongs to the rule if a word such as `more than` precedes it, or if the statement omits the policy's
         own value of this kind.
@@ -308,7 +314,7 @@ class Matcher:
         return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
-        """Whether the policy uses this permissive word in the same case."""
+        """Whether the policy uses this permissive word for the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
         if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
@@ -327,7 +333,7 @@ class Statement(Struct, frozen=True):
 
 
 def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of sentences made from these templates."""
+    """Return a pattern that matches the beginnings of sentences made from these templates."""
     sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
     found = {each.partition("{")[0].strip() for each in sentences} - {""}
     return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
@@ -338,7 +344,7 @@ _CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
 
 
 def statements(thought: str) -> Iterator[Statement]:
-    """Yield the sentences and list items of a thought. Template text about the case is left out."""
+    """Yield the sentences and list items in a thought. Template text about the case is left out."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
         head = _POLICIES.match(sentence)
         if head is None and _CASE.match(sentence):
@@ -349,14 +355,14 @@ def statements(thought: str) -> Iterator[Statement]:
 
 
 class Checked(Struct, frozen=True):
-    """What a comparison of a thought with the guards' findings at its turn shows."""
+    """The result of comparing a thought with the guards' findings at its turn."""
 
     missing: tuple[str, ...]
     """Policies that the turn needs but the thought does not state."""
     beside: tuple[str, ...]
     """Policies that the thought states but the turn does not need."""
     made_up: tuple[str, ...]
-    """Rules that belong to no policy, and amounts and days that neither a policy nor the conversation contains."""
+    """Rules that belong to no policy, and amounts and days that appear in neither a policy nor the conversation."""
 
     @property
     def is_faithful(self) -> bool:
@@ -370,7 +376,9 @@ class Checked(Struct, frozen=True):
 
 
 def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
-    """Check a thought against the guards' findings. `said` is the conversation, whose values are allowed."""
+    """Check a thought against the guards' findings. `said` is the conversation. Values that appear in it are
+    allowed.
+    """
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)
     stated = [pack.policies[name] for name in {*found.required, *mentions.recalled}]

@@ -1,6 +1,6 @@
-"""Reads a model's output: an optional thought, followed by a text for the user or one tool call as JSON.
+"""Reads a model's output: an optional thought, followed by a text for the user or one tool call in JSON.
 
-A whole prompt of such turns can be read as events for the guards.
+A whole prompt that contains such turns can be read as events for the guards.
 """
 
 import re
@@ -27,7 +27,7 @@ class Output(Struct, frozen=True):
     text: str
     """The text for the user. It is empty for a call."""
     fault: str = ""
-    """Why the output is neither text nor call."""
+    """The reason why the output is neither a text nor a call."""
     rest: str = ""
     """Everything after the thought, unchanged."""
 
@@ -76,7 +76,9 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """Return the conversation in a prompt as an audit reads it. An output that is a call counts as a call."""
+    """Return the conversation in a prompt in the form that an audit reads. An output that is a call is read as a
+    call.
+    """
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events

@@ -1,6 +1,7 @@
-"""Builds the system message: the agent's role, how to call tools, the list of tools and, if wanted, the policy.
+"""Builds the system message: the agent's role, instructions for calling tools, the list of tools and, if wanted, the
+policy.
 
-Tools are listed in the message, one per line, and called in JSON as plain text. Small models do this better than an
+Tools are listed in the message, one per line, and called in JSON as plain text. Small models handle this better than an
 unfamiliar native tool format.
 """
 
@@ -26,7 +27,7 @@ def pack_named(name: str) -> Pack:
 
 @cache
 def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str:
-    """Return the system prompt. `document` is the text of the policy, if the pack has none."""
+    """Return the system prompt. `document` is the text of the policy, for a pack that has none."""
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
     parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack), *_asking(held)]
@@ -39,7 +40,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
 
 
 def _asking(pack: Pack) -> list[str]:
-    """Return instructions on how to ask for confirmation, if the pack has sentences for this."""
+    """Return instructions for asking for confirmation, if the pack has sentences for this."""
     put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
     asks = next((each.words.asks for each in pack.book.predicates.values() if each.consent), ())
     if not put or not asks:

@@ -1,7 +1,7 @@
-"""Computes the rewards of one turn by exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
+"""Computes the rewards for one turn by exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
 
-If the paper leaves a case open, the function states the choice. Terms are computed as fractions and converted to floats
-at the end, so that hand-computed values are met exactly.
+If the paper leaves a case open, the function's docstring states the choice. Terms are computed as fractions and
+converted to floats at the end, so that they exactly equal values computed by hand.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,9 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""The length of a thought in words: no penalty up to the first number, and the full penalty from the second."""
+"""The limits for the length of a thought in words: there is no penalty up to the first number, and the full penalty
+applies from the second.
+"""
 TOP = 3
 """The reward of a turn lies between -TOP and TOP."""
 
@@ -28,7 +30,7 @@ _FAULT: dict[Verdict, Fraction] = {
     "near_miss": Fraction(1),
     "violation": Fraction(1),
 }
-"""How far a write is from a permitted one, given the facts seen."""
+"""How far a write is from being permitted, given the facts seen."""
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,14 +51,14 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turn(Struct, frozen=True):
-    """Everything that the rewards of one turn depend on."""
+    """Everything on which the rewards for one turn depend."""
 
     required: frozenset[str]
     """The policies that the turn needs (A)."""
     recalled: frozenset[str]
     """The policies that the thought states (B)."""
     hallucinated: Count
-    """How many rules the thought makes up (|C|)."""
+    """The number of rules that the thought makes up (|C|)."""
     thought_words: Count
     format_ok: bool
     expected: ToolCall | Judged
@@ -66,18 +68,19 @@ class Turn(Struct, frozen=True):
 
 
 class Switches(Struct, frozen=True):
-    """Alternatives to the paper's rewards, which are the default."""
+    """Alternatives to the paper's rewards. The paper's rewards are the default."""
 
     mismatch: Mismatch = "paper"
     """The reward for a call in place of a text, or the reverse: 0 as printed in the paper, or the lowest reward. A
-    reward of 0 is higher than that of a call with wrong values, so it teaches a model to talk instead of acting.
+    reward of 0 is higher than the reward for a call with wrong values, so it teaches a model to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """The weight of the compliance term. It penalises a write that the guards do not permit on what was seen."""
+    """The weight of the compliance term. The term penalises a write that the guards do not permit, given what was seen.
+    """
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
-    """The terms of one turn's reward and their sum. Penalties are positive and are subtracted."""
+    """The terms of one turn's reward, and their sum. Penalties are positive numbers and are subtracted."""
 
     format: float
     turn: float
@@ -91,11 +94,11 @@ class Reward(Struct, frozen=True, omit_defaults=True):
 
 PAPER = Switches()
 FLOOR = Switches(mismatch="floor")
-"""The default for grading answers. The paper's 0 must be requested."""
+"""The default for grading answers. The paper's value of 0 must be requested."""
 
 
 def score(turn: Turn, switches: Switches = PAPER) -> Reward:
-    """Return the rewards of one turn. Without compliance, the total lies in [-5, 5] (the paper prints [-4, 5])."""
+    """Return the rewards for one turn. Without compliance, the total lies in [-5, 5] (the paper prints [-4, 5])."""
     form = Fraction(1 if turn.format_ok else 0)
     worth = turn_reward(turn.expected, turn.predicted, switches.mismatch)
     recall = jaccard(turn.required, turn.recalled)
@@ -118,20 +121,20 @@ def score(turn: Turn, switches: Switches = PAPER) -> Reward:
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> Fraction:
-    """Return the Jaccard similarity of two sets; 1 for two empty sets."""
+    """Return the Jaccard similarity of two sets. It is 1 for two empty sets."""
     first, second = set(one), set(other)
     together = first | second
     return Fraction(len(first & second), len(together)) if together else Fraction(1)
 
 
 def hallucination(recalled: int, hallucinated: int) -> Fraction:
-    """Return the share of stated rules that belong to no policy, or 0 if no rule is stated."""
+    """Return the share of stated rules that belong to no policy. It is 0 if no rule is stated."""
     stated = recalled + hallucinated
     return Fraction(hallucinated, stated) if stated else Fraction(0)
 
 
 def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatch: Mismatch = "paper") -> Fraction:
-    """Return the reward of the turn itself, from -TOP to TOP."""
+    """Return the reward for the turn itself, from -TOP to TOP."""
     match expected, predicted:
         case ToolCall(), ToolCall():
             return 2 * TOP * matched(expected, predicted) / (2 + len(expected.arguments)) - TOP
@@ -142,7 +145,8 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Return how much of a call is correct: the share of the tool name, the parameter names and the values.
+    """Return how much of a call is correct: the correct share of its parts, namely the tool name, the parameter names
+    and the values.
 
     Parameter names and values count even if the tool name is wrong.
     """
@@ -156,8 +160,8 @@ def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal as JSON: 1 equals 1.0, true does not equal 1, and the order of keys does
-    not matter.
+    """Whether two values are equal in JSON: 1 equals 1.0, true does not equal 1, and the order of keys does not
+    matter.
     """
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other

@@ -35,20 +35,20 @@ class Value(Struct, frozen=True):
     """A value in a text, with its position."""
 
     kind: str
-    """`amount`, `date`, `time`, or a unit such as `hour`. Without a unit it is `count`."""
+    """`amount`, `date`, `time`, or a unit such as `hour`. If there is no unit, the kind is `count`."""
     value: Decimal | date | str
     start: int
     end: int
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and value, equal for all spellings of a number."""
+        """The kind and value. They are equal for all spellings of a number."""
         value = self.value
         return self.kind, f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def values_in(text: str) -> list[Value]:
-    """Return amounts, dates, times and counts in order. Numbers in words count too."""
+    """Return the amounts, dates, times and counts in order. Numbers written in words are included."""
     found: list[Value] = []
     plain = text
 
@@ -87,7 +87,7 @@ def _counts(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _clear_days(text: str) -> list[Day]:
-    """Return the days in a text, leaving out figures such as `3/4` that may mean two different days."""
+    """Return the days in a text, except for figures such as `3/4` that may mean two different days."""
     every = days(text.lower())
     return [each for each in every if all(other.month == each.month for other in every if other.start == each.start)]
 
@@ -97,7 +97,9 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Words that decline a request. The pattern is rough, so a match can only lower a score or leave a text out."""
+"""Words that decline a request. The pattern is approximate, so a match is only used to lower a score or leave a text
+out.
+"""
 
 
 class Slot(Struct, frozen=True):
@@ -106,7 +108,7 @@ class Slot(Struct, frozen=True):
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns of which one must match, ignoring case. Amounts, days and times are found by value instead."""
+    """Patterns, at least one of which must match, ignoring case. Amounts, days and times are found by value instead."""
 
     def stands_in(self, text: str) -> bool:
         match self.kind:
@@ -121,10 +123,10 @@ class Slot(Struct, frozen=True):
 
 
 def f1(slots: Sequence[Slot], text: str, *, gold: str) -> float:
-    """Return how well a text states a gold text's slots, and no others of their kind, from 0 to 1.
+    """Return how well a text states a gold text's slots, and no other values of the same kinds, from 0 to 1.
 
-    Amounts, days, ids and questions that the gold text lacks count against the text. A refusal that the gold text lacks
-    gives 0, and so does a question about the wrong subject.
+    Amounts, days, ids and questions that are not in the gold text lower the score. The score is 0 if the text contains
+    a refusal that is not in the gold text, or a question about the wrong subject.
     """
     if DENIAL.search(text) is not None and DENIAL.search(gold) is None:
         return 0.0
@@ -156,18 +158,18 @@ def times_in(text: str) -> set[str]:
 
 
 def is_day(said: str, day: str) -> bool:
-    """Whether a day, which may have no year, is `day`."""
+    """Whether a day, which may lack a year, is the same as `day`."""
     return said == day or (len(said) == 5 and day.endswith(f"-{said}"))
 
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"\b(\d\d:\d\d):\d\d\b")
 _LONGEST = 60
-"""The maximum length of a value in a text. Anything longer is prose."""
+"""The maximum length of a value in a text. Anything longer is treated as prose."""
 
 
 def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
-    """Return the slots of a recorded text, or none if its values cannot be checked."""
+    """Return the slots of a recorded text. The result is empty if the text's values cannot be checked."""
     if DENIAL.search(text):
         return ()
     known = _Known(before, found)
@@ -183,7 +185,7 @@ def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[
 
 
 class _Known:
-    """Values known before a text, from results, from the guards' facts and from the next write."""
+    """Values that are known before a text, from results, from the guards' facts and from the next write."""
 
     def __init__(self, before: Sequence[Event], found: Bearing) -> None:
         self.amounts: set[Decimal] = set()
@@ -224,7 +226,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         found = pending.pop()
         if isinstance(found, dict):
             fields = cast(dict[Any, Any], found)
-            # Keys that are ids, such as flight numbers, are names too.
+            # Keys that are ids, such as flight numbers, are also treated as names.
             pending += [*fields.values(), *(key for key in fields if str(key)[:1].isupper())]
         elif isinstance(found, list | tuple):
             pending += cast(Sequence[Any], found)
@@ -251,6 +253,6 @@ def _names(value: str) -> bool:
 
 
 def _said(name: str) -> str:
-    """Return a pattern for a name, as written or in words."""
+    """Return a pattern that matches a name as written or in words."""
     words = r"[ _-]".join(map(re.escape, re.split(r"[ _-]", name)))
     return rf"(?i:(?<![\w@.-]){words}(?![\w@-]))"

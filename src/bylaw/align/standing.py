@@ -29,7 +29,7 @@ UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """What an audit found in one conversation: its calls and its broken rules."""
+    """What an audit found in one conversation: its calls and the rules that it broke."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
@@ -70,7 +70,7 @@ class FreshAudit:
 
 
 class KeptAudit:
-    """Reads an earlier audit's folder."""
+    """Reads the folder of an earlier audit."""
 
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder)
@@ -85,7 +85,9 @@ class KeptAudit:
 
     @property
     def audited(self) -> Audited | None:
-        """The logs and pack of the audit, or None if it is redacted, because it then does not name its logs."""
+        """The logs and pack of the audit. None if the audit is redacted, because a redacted audit does not name its
+        logs.
+        """
         path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
@@ -109,8 +111,8 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""Why a conversation is unfit. `made-up id` means an id that neither the user, the host nor a result had shown.
-`failed` means that, according to the source, the conversation missed its goal.
+"""The reason why a conversation is unfit. `made-up id` means an id that neither the user, the host nor a result had
+shown. `failed` means that, according to the source, the conversation did not reach its goal.
 """
 
 
@@ -122,7 +124,7 @@ def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
 
 
 def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Return what was made up in a call: its tool, its parameters, or an id that had not been shown."""
+    """Return the part of a call that was made up: its tool, one of its parameters, or an id that had not been shown."""
     provenance = Provenance(trajectory.events, instructions=trajectory.instructions)
     acts = 0
     for step, event in enumerate(trajectory.events):

@@ -1,7 +1,7 @@
 """Verified thoughts: what an agent should think at a turn, composed from the guards' findings without a model.
 
-Policies are stated in the pack's words, and facts as tools showed them. The conclusion is the guards'. The wording
-varies with the seed. Policies are named in words, never by id.
+Policies are stated in the pack's words, and facts as tools showed them. The conclusion is the one that the guards
+reach. The wording varies with the seed. Policies are named in words, never by id.
 """
 
 import random
@@ -30,7 +30,7 @@ _LONGEST_WORDING = 22
 
 
 def wish(tool: Tool | None, name: str) -> str:
-    """Return the effect of a write in words, as in `to ...`."""
+    """Return the effect of a write in words, in the form `to ...`."""
     said = re.split(r"[.,;:(]", tool.description if tool is not None else "")[0].strip()
     if said and len(said.split()) <= _LONGEST_WISH:
         return said[0].lower() + said[1:]
@@ -38,7 +38,9 @@ def wish(tool: Tool | None, name: str) -> str:
 
 
 def wordings(policy: Policy) -> list[str]:
-    """Return the ways to state a policy: its definition, and its citation if that is a single short sentence."""
+    """Return the ways to state a policy: its definition and, if its citation is a single short sentence, the
+    citation.
+    """
     cited = [each.text.strip() for each in policy.citations if each.text]
     short = [text for text in cited if len(text.split()) <= _LONGEST_WORDING and not re.search(r"[.:;] \S", text)]
     return list(dict.fromkeys([policy.definition, *(short if len(policy.citations) == 1 else ())]))
@@ -52,7 +54,9 @@ def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortes
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """Return a sentence as part of a list: no full stop or semicolon, and lower case unless it begins with a name."""
+    """Return a sentence as part of a list: without a full stop or semicolon, and in lower case unless it begins with a
+    name.
+    """
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
@@ -96,7 +100,7 @@ def value_in_words(field: Field, value: Any) -> str:
 
 
 def saw_in_words(saws: Iterable[Saw]) -> list[str]:
-    """Put the facts seen into words by entity, such as `slot: status open, kind telehealth`."""
+    """Put the facts seen into words, grouped by entity, such as `slot: status open, kind telehealth`."""
     things: dict[tuple[str, Any], list[str]] = {}
     for saw in saws:
         if saw.field.private:
@@ -123,7 +127,7 @@ def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
 
 
 SOFT = 100
-"""The target length of a thought in words, not counting calculations."""
+"""The target length of a thought in words, not including calculations."""
 SENTENCES: dict[str, list[str]] = yaml.load(
     (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
 )
@@ -135,7 +139,7 @@ class Thought(Struct, frozen=True):
     """A verified thought, with the evidence behind it."""
 
     text: str
-    """The text without `<think>` tags. It is empty if no true thought leads to the turn."""
+    """The text without `<think>` tags. It is empty if no true thought leads to this turn."""
     bearing: Bearing
 
     @property
@@ -153,10 +157,11 @@ def think(
     seed: int | str,
     purpose: Purpose | None = None,
 ) -> Thought:
-    """Return the verified thought of the turn at `span`, for the write that it works towards.
+    """Return the verified thought for the turn at `span` and the write towards which the turn works.
 
-    What was just seen is always included, because the conclusion depends on it. A long thought is shortened elsewhere.
-    A write has no thought if it was not permitted given what was seen, or if the user did not confirm it.
+    What was just seen is always included, because the conclusion depends on it. If the thought is too long, other parts
+    are shortened. There is no thought for a write that was not permitted given what was seen, or that the user did not
+    confirm.
     """
     found = bearing(pack, events, span, serving, purpose)
     before, turn = events[: span.start], events[span.start : span.end]
@@ -177,7 +182,9 @@ class _Composer(Struct):
     turn: Sequence[Event]
     rng: random.Random
     brevity: int
-    """1 leaves out the wish, 2 also the missing facts, and 3 uses each policy's shortest wording."""
+    """Level 1 leaves out the wish, level 2 also leaves out the missing facts, and level 3 uses each policy's shortest
+    wording.
+    """
     names: frozenset[str]
 
     def text(self) -> str:
@@ -189,7 +196,8 @@ class _Composer(Struct):
 
     def _wish(self) -> list[str]:
         serving = self.found.serving
-        # Draw this wording even if it is not used, so that the other wordings do not depend on the length.
+        # Draw this wording even if it is not used, so that the choice of the other wordings does not depend on the
+        # length.
         drawn = self._draw("wish"), self.rng.random()
         has_begun = any(isinstance(event, Result) for event in self.before)
         if serving is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):

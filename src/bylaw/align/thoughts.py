@@ -26,13 +26,13 @@ RUBRICS: tuple[Rubric, ...] = get_args(Rubric)
 THRESHOLDS: dict[Rubric, int] = {"faithfulness": 10, "completeness": 9, "atomicity": 7, "style": 6}
 """The minimum ratings from the paper's Table 6."""
 ROUNDS = 4
-"""How often a thought is refined before its turn is dropped."""
+"""The number of times that a thought is refined before its turn is dropped."""
 _PROMPTS = Path(__file__).parent / "prompts"
 _Shape = TypeVar("_Shape")
 
 
 class Turn(Struct, frozen=True):
-    """A turn that needs a thought, in words."""
+    """A turn that needs a thought, described in words."""
 
     id: str
     policy: str
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The reviewers' findings, for the refinement."""
+    """The reviewers' findings, on which the refinement is based."""
 
     errors: list[Fault]
     good: str
@@ -78,7 +78,7 @@ class Round(Struct, frozen=True):
     scores: dict[str, int]
     passed: bool
     faithful: bool | None = None
-    """Whether the guards' evaluation of the turn confirms the thought, if that was checked."""
+    """Whether the guards' evaluation of the turn confirms the thought. None if this was not checked."""
     complete: bool | None = None
 
 
@@ -88,7 +88,7 @@ class Written(Struct, frozen=True):
     """The thought, or None if the turn was dropped."""
     rounds: list[Round] = field(default_factory=list[Round])
     why: str = ""
-    """Why the turn was dropped."""
+    """The reason why the turn was dropped."""
 
 
 class _Work(Struct):
@@ -105,7 +105,7 @@ class _Work(Struct):
 
 
 Check = Callable[[str, str], Checked]
-"""Checks the thought of a turn, given by its id, against the guards."""
+"""Checks the thought for a turn, named by its id, against the guards."""
 
 
 def write_thoughts(
@@ -116,7 +116,9 @@ def write_thoughts(
     rounds: int = ROUNDS,
     check: Check | None = None,
 ) -> list[Written]:
-    """Generate, branch, evaluate and refine a thought for every turn. All questions of one step are asked together."""
+    """Generate, branch, evaluate and refine a thought for every turn. All questions that belong to one step are asked
+    together.
+    """
     works = [_Work(turn) for turn in turns]
     for number in range(rounds + 1):
         if number:
@@ -133,14 +135,16 @@ def write_thoughts(
 
 
 def requests_for(turns: Sequence[Turn]) -> list[Request]:
-    """Return the questions of the first step, for an estimate."""
+    """Return the questions of the first step, which are used for an estimate."""
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 
 def _answers(
     works: Sequence[_Work], chat: Chat, prompts: Sequence[str], shape: type[_Shape]
 ) -> list[tuple[_Work, str, _Shape]]:
-    """Return the answers to some prompts for every unfinished turn. A turn with an unreadable answer is dropped."""
+    """Return the model's answers to some prompts for every unfinished turn. A turn with an unreadable answer is
+    dropped.
+    """
     pairs = [(work, prompt) for work in works if not work.is_done for prompt in prompts]
     asked = [request(prompt, shape, _fields(work)) for work, prompt in pairs]
     found: list[tuple[_Work, str, _Shape]] = []
@@ -170,7 +174,7 @@ def _result(work: _Work) -> Written:
 
 def request(prompt: str, shape: type, fields: Mapping[str, str]) -> Request:
     text = (_PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")
-    # `str.format` would fail on braces in policies and conversations.
+    # `str.format` would fail if policies or conversations contain braces.
     filled = re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], text)
     return Request((ModelMessage("user", filled.strip()),), schema_of(shape), prompt)
 
@@ -188,7 +192,7 @@ def _fields(work: _Work) -> dict[str, Any]:
 
 
 NO_WAY = "the facts seen did not permit the call, or the user had not agreed to it"
-"""Why a write has no verified thought."""
+"""The reason why a write has no verified thought."""
 
 
 class Options(Struct, frozen=True):
@@ -223,7 +227,7 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
     turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
     if options.dry_run:
         taken = estimate(requests_for(turns))
-        # A turn takes at most a draft and four reviews, and each further round takes a summary as well.
+        # A turn needs at most a draft and four reviews. Each further round also needs a summary.
         most = len(turns) * (5 + 6 * options.rounds)
         told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": most}
         yield msgspec.json.encode(told) + b"\n"
@@ -247,7 +251,7 @@ class _ReadLine(Struct, frozen=True):
 
 
 def read_thoughts(path: Path) -> dict[str, str | None]:
-    """Read the thoughts in a file from `bylaw align thoughts`, by turn."""
+    """Read the thoughts from a file written by `bylaw align thoughts`, by turn."""
     found: dict[str, str | None] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
@@ -280,7 +284,7 @@ def _line(place: _Place, more: dict[str, object]) -> bytes:
 
 
 _LONGEST = 1500
-"""The maximum length, in characters, of a result in a prompt."""
+"""The maximum length of a result in a prompt, in characters."""
 
 
 def conversation_text(events: Sequence[Event]) -> str:

@@ -1,8 +1,8 @@
 """Guesses a tool's effect from its name, its definition and its results.
 
-Each piece of evidence adds weight to one effect. The effect with the most weight is the guess, and its lead determines
-the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the
-guesses in a file.
+Each piece of evidence adds weight to one effect. The effect with the most weight is the guess, and its lead over the
+others determines the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer
+can correct the guesses in a file.
 """
 
 import math
@@ -28,7 +28,7 @@ class Guess(Struct, frozen=True):
     tool: str
     effect: Effect
     sure: float
-    """A number from 0 to 1. Only an effect that a reviewer set is 1."""
+    """A number from 0 to 1. It is 1 only for an effect that a reviewer set."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
@@ -43,17 +43,17 @@ class Behaviour:
         self.trajectories = 0
         self.refused = 0
         self.unflagged: Counter[str] = Counter()
-        """Declarations for results that look like errors but are not flagged as such."""
+        """Declarations for results that look like errors but are not marked as errors."""
         self.same = 0
         """How many repeated calls in a conversation had the same result."""
         self.changed = 0
-        """How often another tool's result changed between two equal calls around this tool's call. The calls share a
-        value.
+        """The number of times that another tool's result changed between two equal calls, before and after a call of
+        this tool. The calls share a value.
         """
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions. Most tools have one definition."""
+        """Evidence from recorded definitions. Most tools have a single definition."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
@@ -83,7 +83,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 
 
 def by_name(tool: str) -> list[EffectHint]:
-    """Return the evidence in a tool's name, which is its first known verb."""
+    """Return the evidence from a tool's name, namely its first known verb."""
     if hands_over(tool):
         return [("none", 3.0, "its name suggests a handover to a person")]
     for position, word in enumerate(words_of(tool)):
@@ -94,7 +94,7 @@ def by_name(tool: str) -> list[EffectHint]:
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
-    """Return the evidence in a recorded definition: MCP's hints, and the first verb of the description."""
+    """Return the evidence from a recorded definition: MCP's hints, and the first verb of the description."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
     evidence: list[EffectHint] = []
@@ -140,7 +140,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write. Only its own conversation counts, so the order of conversations does
+    """Whether a call may be a write. Only the call's own conversation is considered, so the order of conversations does
     not matter.
     """
     if tool in known:

@@ -1,4 +1,5 @@
-"""Finds tools whose calls do what an argument says (SQL, shell commands, page elements), and drafts actions for them.
+"""Finds tools for which an argument says what a call does (SQL, shell commands, page elements), and drafts actions for
+them.
 
 An argument's kind is determined by parsing its values, never from its name.
 """
@@ -29,7 +30,7 @@ TRIES = 30
 """If no reader understands this many values of an argument, its values are no longer parsed."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
-"""How many elements of one role get their own action, and how many parts a summary shows."""
+"""The number of elements with one role that get their own actions, and the number of parts that a summary shows."""
 _HELD: Mapping[Kind, str] = {"sql": "SQL", "shell": "shell commands", "page": "an element of a page"}
 
 
@@ -44,7 +45,7 @@ class Part(Struct, frozen=True, order=True):
 
 
 class Generic(Struct, frozen=True):
-    """A tool whose calls do what an argument says."""
+    """A tool for which an argument says what a call does."""
 
     tool: str
     argument: str
@@ -63,7 +64,9 @@ class _Argument:
         self.calls = 0
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
-        """Values with a part that certainly only reads, or that writes to known tables. Prose hardly ever has one."""
+        """Values that contain a part which certainly only reads, or which writes to known tables. Prose hardly ever
+        contains such a part.
+        """
         self._tables: set[str] = set()
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
 
@@ -150,8 +153,8 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Draft `actions:` for tools.yaml, with a guess for everything that the logs contain. The rest is left
-    to a person.
+    """Draft `actions:` for tools.yaml, with a guess for everything that the logs contain. A person must add the
+    rest.
     """
     if not found:
         return ""
@@ -176,7 +179,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
 
 
 def summary(found: Generic) -> str:
-    """Describe what a tool's calls do, on one line."""
+    """Describe, on one line, what a tool's calls do."""
     told = f"{found.calls:,} calls with {_HELD[found.kind]} in `{found.argument}`"
     if found.kind == "page":
         listed = [f'{part.what} "{part.name}" on {part.page} {count:,}' for part, count in found.parts]
@@ -211,7 +214,7 @@ def _drafts(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _on_pages(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Draft an action for each role and name of an element. If a role has many names, it gets a single action."""
+    """Draft an action for each role and name of an element. If a role has many names, draft a single action for it."""
     by_role: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for part, _ in found.parts:
         by_role[part.what][part.name].add(_pattern(part.page))

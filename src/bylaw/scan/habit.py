@@ -1,4 +1,4 @@
-"""Finds look-ups that usually precede a write, writes that lack them, and the sources of arguments."""
+"""Finds look-ups that usually precede a write, writes that lack these look-ups, and the sources of arguments."""
 
 import re
 from bisect import insort
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Firsts(Generic[T]):
-    """Keeps the first `most` items by their order."""
+    """Keeps the first `most` items in their order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -40,7 +40,7 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""The tools connected with one value, each with its strongest link."""
+"""The tools connected with a value, each with its strongest link to the value."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
@@ -50,7 +50,7 @@ _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How a write was prepared. Two writes prepared in the same way are equal."""
+    """How a write was prepared. Two instances are equal if the writes were prepared in the same way."""
 
     covers: frozenset[tuple[str, ValueCover]]
     """The links of each argument's values, by the argument's path."""
@@ -92,7 +92,7 @@ def is_id(path: str) -> bool:
 
 
 def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
-    """Return how the look-ups so far are connected with a call that has these arguments."""
+    """Return how the look-ups made so far are connected with a call that has these arguments."""
     covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
@@ -120,8 +120,8 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 def stance(value: str, text: str) -> Bond | None:
     """Return how `value` occurs in a result: as a field or key of a record, in a list or running text, or not at all.
 
-    Only the neighbouring characters are examined, so that results need not be decoded. This is good enough for guesses,
-    but never used for verdicts.
+    Only the neighbouring characters are examined, so that results need not be decoded. This is accurate enough for
+    guesses, but it is never used for verdicts.
     """
     here = occurs(value, text)
     if here < 0:
@@ -150,7 +150,7 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""A look-up of the same id is usual if at least this share of the writes have it."""
+"""A look-up of the same id is usual if at least this share of the writes are preceded by it."""
 _BELONGS = 0.9
 """A look-up of records that only refer to the id is usual if the lower bound of its share is at least this high."""
 _ADDS = 0.1
@@ -158,9 +158,9 @@ _ADDS = 0.1
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""The minimum number of look-ups that can distinguish a write."""
+"""The minimum number of look-ups needed to distinguish a write."""
 FEWEST = 3
-"""The minimum number of writes that can show a look-up to be usual."""
+"""The minimum number of writes needed to show that a look-up is usual."""
 
 
 class CallPlace(Struct, frozen=True):
@@ -170,7 +170,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A key for natural order, in which `chat-9` comes before `chat-10`."""
+        """A sort key for natural order, in which `chat-9` comes before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -178,30 +178,30 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """A group of look-ups of which one usually precedes a write, for a value of the write's arguments."""
+    """A group of look-ups, one of which usually precedes a write, for a value from the write's arguments."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The arguments of the write that the look-ups concern. It is empty if other look-ups make the connection."""
+    """The arguments of the write to which the look-ups refer. It is empty if other look-ups make the connection."""
     reason: HabitReason
     hits: int
     cases: int
     low: float
     high: float
-    """The upper end of Wilson's interval for `hits` out of `cases`."""
+    """The upper bound of Wilson's interval for `hits` out of `cases`."""
     sure: float
-    """How certain it is that the write needs the look-up: the low end of the interval, times the confidence in the
-    effects.
+    """How certain it is that the write needs the look-up: the lower bound of the interval, multiplied by the confidence
+    in the effects.
     """
     lacking: tuple[CallPlace, ...] = ()
-    """The first calls without the look-up. In total there are `cases - hits`."""
+    """The first calls without the look-up. The total number of such calls is `cases - hits`."""
     shown: int = 0
     """How many calls without the look-up had seen a record with the value in another look-up's result."""
     shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
-    """How the calls of a write tool were prepared, with the first examples of each way."""
+    """How the calls of a write tool were prepared, with the first examples of each kind of preparation."""
 
     def __init__(self, examples: int) -> None:
         self.patterns: Counter[Preparedness] = Counter()
@@ -215,7 +215,7 @@ class Preparation:
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
-        """Return the first calls that were prepared in one of these ways, group by group."""
+        """Return the first calls that were prepared in one of these ways, one group after the other."""
         found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
@@ -224,7 +224,7 @@ class Preparation:
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
-    """Return the look-ups that usually precede `tool`, most certain first."""
+    """Return the look-ups that usually precede `tool`, with the most certain first."""
     own = prepared[tool]
     reads = {name for name, guess in guesses.items() if guess.effect == "read"}
     found: list[Habit] = []
@@ -249,7 +249,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether one of `tools` covered every value at `path`, or None if the call lacks the argument."""
+    """Whether one of `tools` covered every value at `path`. None if the call lacks the argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -267,7 +267,7 @@ def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond,
 
 
 def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
-    """Greedily build a small set of look-ups that covers the argument in most calls."""
+    """Build a small set of look-ups that covers the argument in most calls, using a greedy search."""
     present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
     left = sorted(present & reads)
     chosen: list[str] = []
@@ -285,9 +285,9 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return other usual look-ups of the same id, such as an account's limits.
+    """Return other usual look-ups of the same id, such as a look-up of an account's limits.
 
-    If nearly every call made them, also return look-ups of records that only refer to the id.
+    If nearly every call was preceded by them, also return look-ups of records that only refer to the id.
     """
     by_id = [_habit(own, path, (name,), ("keyed",), "keyed") for name in sorted(reads)]
     by_record = [_habit(own, path, (name,), ("shows",), "belongs") for name in sorted(reads)]
@@ -303,8 +303,8 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of calling `tools` for one argument. `others` are look-ups that may have named the
-    same entity.
+    """Return the habit of calling `tools` for one argument. `others` contains look-ups that may have named the same
+    entity.
     """
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
@@ -334,7 +334,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
     """Return look-ups that only some cases require.
 
-    They are rare before this write, but far rarer before other writes.
+    These look-ups are rare before this write, but even rarer before other writes.
     """
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
@@ -386,19 +386,23 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether the argument has only a few different values, such as kinds and classes. Their origin does not matter."""
+    """Whether the argument has only a few different values, such as kinds and classes. The origin of such values does
+    not matter.
+    """
     sure: float
-    """The confidence that a value without an origin is unusual: the lower bound of the share of values with
-    an origin.
+    """How certain it is that a value without an origin is unusual: the lower bound of the share of values that have an
+    origin.
     """
     ids: bool = False
-    """Whether the values identify something: codes, addresses, links."""
+    """Whether the values are identifiers: codes, addresses or links."""
     strange: tuple[Strange, ...] = ()
     """The first values without an origin, if nearly all other values have one. For a few ids, it is enough that the
     others may have one.
     """
     left_out: tuple[Strange, ...] = ()
-    """The first values without an origin, if too few other values have one or the argument has only a few values."""
+    """The first values without an origin, if too few other values have an origin or if the argument has only a few
+    values.
+    """
     from_text: tuple[Strange, ...] = ()
     """The first values found only in free text inside a result."""
 
@@ -406,13 +410,14 @@ class Argument(Struct, frozen=True):
     def usual(self) -> bool:
         """Whether nearly all values have an origin, so that a value without one is unusual."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented. If there are only a few, it is enough that nearly all may have an origin.
+        # Ids are rarely invented. If there are only a few values, it is enough that nearly all of them may have an
+        # origin.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 
 
 class Origins:
-    """Counts the origins of one argument's values."""
+    """Counts the origins of an argument's values."""
 
     def __init__(self, examples: int) -> None:
         self.kinds: Counter[OriginKind] = Counter()

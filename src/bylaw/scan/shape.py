@@ -13,10 +13,10 @@ from bylaw.policy.verb import words_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
-"""How many results of a tool are examined. More are not needed, because shapes repeat."""
+"""The number of a tool's results that are examined. More are not needed, because the shapes repeat."""
 _WORDS = 8
 _SEEN = 300
-"""How many distinct values of a field or argument are kept, so that fields can be compared."""
+"""The number of distinct values that are kept for a field or argument, so that fields can be compared."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -45,7 +45,7 @@ class SeenValues:
             self.seen.add(str(value)[:80])
 
     def joined(self, other: "SeenValues") -> "SeenValues":
-        """Merge the values of a field that two tools show."""
+        """Merge the values of a field that appears in the results of two tools."""
         if other is self:
             return self
         made = SeenValues()
@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values. It is `string` if there are no values or no such type."""
+        """The type that fits all values. It is `string` if there are no values or if no type fits them all."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
@@ -74,14 +74,14 @@ class SeenValues:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """The values, if they are few and each occurs nearly twice on average."""
+        """The values, if there are few of them and each occurs nearly twice on average."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
 
 
 class RecordShape:
-    """The records in one place of a tool's results."""
+    """The records at one location in a tool's results."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -103,25 +103,25 @@ class RecordShape:
 
 
 class Shape:
-    """The shape of a tool's calls and results in logs."""
+    """The shape that a tool's calls and results have in logs."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """Records in the results by `each` path. The path of the result itself is empty."""
+        """The records in the results, by `each` path. The path of the result itself is empty."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
-        """Records that are rows of a table, by path and entity."""
+        """The records that are rows of a table, by path and entity."""
         self.promised: dict[str, SeenValues] = {}
-        """The fields of results that the tool's definition promises."""
+        """The result fields that the tool's definition promises."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments that every call has. Without calls, those that the definition requires."""
+        """The arguments that every call has. If there are no calls, the arguments that the definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
@@ -210,7 +210,9 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the records in a result, which may be a record, list records, or wrap one record or a list."""
+    """Return the records in a result. The result may be a record, may list records, or may be a wrapper around one
+    record or a list.
+    """
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -219,7 +221,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may contain lists, but a wrapper contains little else.
+            # A record may contain lists, but a wrapper contains little else than lists or records.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -255,7 +257,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 def type_of(value: Any) -> FieldType | str:
-    """Return the field type of a value. For None, it is `null`."""
+    """Return the field type of a value. It is `null` for None."""
     match value:
         case None:
             return "null"
@@ -278,8 +280,8 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """Return parameters for `tools.yaml`: the recorded schema, or else the calls' arguments, with `?` if they are
-    optional.
+    """Return parameters for `tools.yaml`, taken from the recorded schema or, if there is none, from the calls'
+    arguments. Optional ones have a `?`.
     """
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
@@ -305,7 +307,7 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """Return the name that means a part of a key, ignoring case, separators and the word `id`."""
+    """Return the name that refers to a part of a key, ignoring case, separators and the word `id`."""
     if part in names:
         return part
     words = words_of(part)
@@ -317,7 +319,7 @@ def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
 
 
 def singular(word: str) -> str:
-    """Return the singular: `story` for `stories`, `box` for `boxes`, `bill` for `bills`."""
+    """Return the singular form: `story` for `stories`, `box` for `boxes`, `bill` for `bills`."""
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if word.endswith(("sses", "xes", "ches", "shes")):

@@ -36,17 +36,17 @@ class Example(Struct, frozen=True):
 
     @property
     def noun(self) -> str:
-        """The entity in words."""
+        """The entity's name in words."""
         return " ".join(words_of(self.thing.name))
 
     @property
     def definition(self) -> str:
-        """The requirement of the guard, marked as a draft by `init`."""
+        """The guard's requirement, marked as a draft by `init`."""
         return f"{_MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
 
 
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
-    """Choose the write that is most often preceded by a look-up of a record that its arguments name."""
+    """Choose the write that is most often preceded by a look-up of a record named in its arguments."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -108,7 +108,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field that serves as an example. A key that tools spell differently is not suitable."""
+    """Return a field that can serve as an example. A key that different tools spell differently is not suitable."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -148,20 +148,20 @@ _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "pur
 
 
 class Skeleton(Struct, frozen=True):
-    """The files of a new pack by path, and their sources."""
+    """The files of a new pack by path, and the sources from which they were made."""
 
     files: dict[str, str]
     scan: Scan
     things: tuple[str, ...]
     sentences: int
     example: str
-    """The id of the policy with the example guard. It is empty if no write names a logged record."""
+    """The id of the policy that has the example guard. It is empty if no write names a logged record."""
     whole: frozenset[str] = frozenset()
     """Tools whose results are plain text, such as an id."""
     undeclared: tuple[str, ...] = ()
-    """Tools that the logs call but the catalogue lacks."""
+    """Tools that are called in the logs but are not in the catalogue."""
     places: dict[str, str] = {}
-    """The place of each entity in the database, for `world:`."""
+    """The location of each entity in the database, for `world:`."""
     unread: frozenset[str] = frozenset()
     """Entities that no known tool shows."""
 
@@ -177,8 +177,8 @@ def skeleton(
 ) -> Skeleton:
     """Draft the files of a pack for `document` from `trajectories`.
 
-    `catalogue` holds each tool's description, parameters, effect and output, as in the pack's `tools.json`. `tables`
-    come from the tools' database.
+    `catalogue` contains each tool's description, parameters, effect and output, as in the pack's `tools.json`. `tables`
+    are read from the tools' database.
     """
     catalogue = catalogue or {}
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
@@ -324,7 +324,7 @@ def _names(tools: Sequence[str]) -> str:
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
-    """Return a tool on one line if it fits, otherwise each part on its own line."""
+    """Return a tool on one line if it fits, otherwise with each part on its own line."""
     whole = f"  {word(name)}: {flow(body)}"
     if len(whole) <= _WIDE:
         return [whole]
@@ -332,8 +332,8 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """Return the changes that a write is assumed to make: all fields, except keys, of the entities that its arguments
-    name.
+    """Return the changes that a write is assumed to make: changes to all fields, except keys, of the entities that its
+    arguments name.
     """
     if set(words_of(tool)) & _ENDING:
         return []
@@ -353,7 +353,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """Return the arguments that call a key by another name, such as `loan_id` for loans with an `id`."""
+    """Return the arguments that use another name for a key, such as `loan_id` for loans with an `id`."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -444,7 +444,7 @@ def _policies(document: Document, example: Example | None) -> str:
         "    spans:",
     ]
     heading: str | None = None
-    # A quote covers all of its occurrences, so a repeated sentence is listed once.
+    # A quote covers all occurrences of its text, so a repeated sentence is listed once.
     first = {each.text: each for each in reversed(document.sentences)}
     for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:

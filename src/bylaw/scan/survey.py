@@ -1,4 +1,4 @@
-"""Surveys logs without a pack, a model or a database, in one pass."""
+"""Surveys logs in one pass, without a pack, a model or a database."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ EXAMPLES = 20
 
 
 class Write(Struct, frozen=True):
-    """A write tool, the look-ups that usually precede it, and the origins of its arguments."""
+    """A write tool, the look-ups that usually precede its calls, and the origins of its arguments."""
 
     tool: str
     cases: int
@@ -32,7 +32,7 @@ class Write(Struct, frozen=True):
 
 
 class Scan(Struct, frozen=True):
-    """What a survey found, with the confidence in each result."""
+    """The results of a survey, with the confidence in each."""
 
     trajectories: int
     unreadable: int
@@ -42,11 +42,11 @@ class Scan(Struct, frozen=True):
     tools: tuple[Guess, ...]
     writes: tuple[Write, ...]
     faults: tuple[str, ...] = ()
-    """The first errors about records that could not be read."""
+    """The first errors for records that could not be read."""
     evidence: tuple[LookupEvidence, ...] = ()
-    """How many results of each look-up were captured and readable."""
+    """The number of results that were captured and readable, for each look-up."""
     generic: tuple[Generic, ...] = ()
-    """Tools whose calls do what an argument says."""
+    """Tools for which an argument says what a call does."""
 
 
 def scan(
@@ -55,8 +55,8 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """Survey `trajectories`. `effects` replaces guesses by tool, and `examples` limits the calls listed for each
-    result.
+    """Survey `trajectories`. `effects` replaces the guessed effects of the given tools, and `examples` limits the
+    number of calls listed for each result.
     """
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
@@ -65,7 +65,7 @@ def scan(
 
 
 class Survey:
-    """Counts over conversations, with a limited number of examples."""
+    """Counts that are collected over conversations, with a limited number of examples."""
 
     def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
@@ -82,11 +82,11 @@ class Survey:
         self._origins: dict[tuple[str, str], Origins] = {}
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool from the catalogue, even if it is never called."""
+        """Add a tool from the catalogue, even if no log contains a call of it."""
         self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
-        """Add a conversation, or an error if it could not be read."""
+        """Add a conversation, or an error if the conversation could not be read."""
         if isinstance(trajectory, BylawError):
             self._unreadable += 1
             self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
@@ -166,8 +166,8 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add evidence from a repeated look-up, about the look-up and about calls in between that share a value with
-        it.
+        """Add the evidence that a repeated look-up gives, both about the look-up and about the calls in between that
+        share a value with it.
         """
         if not between:
             self._behaviour[call.tool].same += before == after

@@ -1,4 +1,4 @@
-"""Drafts entities from logs and databases: their keys and fields, and the results that show them."""
+"""Drafts entities from logs and databases: their keys and fields, and the results that show the entities."""
 
 import json
 import sqlite3
@@ -18,7 +18,7 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""The minimum share of a record's fields that its table must have."""
+"""The minimum share of a record's fields that a table must have to be the record's table."""
 
 
 class Table(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Table(Struct, frozen=True):
     """False if JSON keys name the records and no field repeats the name. Look-ups then name the key."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """Return how well a record in a result fits the table, or None if it is not one of its rows."""
+        """Return how well a record in a result fits the table, or None if the record is not one of the table's rows."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -58,7 +58,7 @@ def kind_of(tables: Sequence[Table]) -> RowKind:
 
 
 def read_tables(path: Path) -> list[Table]:
-    """Read the tables that have a key. Raises WorldError if the file is neither SQLite nor JSON."""
+    """Read the tables that have a key. Raises WorldError if the file is neither an SQLite database nor JSON."""
     try:
         with path.open("rb") as stream:
             is_sqlite = stream.read(16).startswith(b"SQLite format 3")
@@ -139,7 +139,7 @@ def _names_each(key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> bool
 
 
 def entity_name(table: str) -> str:
-    """Derive an entity's name from its table's, such as `OrderLine` from `order_lines`."""
+    """Derive an entity's name from the name of its table, such as `OrderLine` from `order_lines`."""
     *words, last = words_of(table) or [""]
     return "".join(word.capitalize() for word in (*words, singular(last)))
 
@@ -149,16 +149,17 @@ _SHARED = 0.5
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The minimum share of a look-up's records whose key was the value of the same argument."""
+"""The minimum share of a look-up's records whose key was equal to the value of the same argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the arguments for each part of a key, and how far their names differ from it (0 for equal names).
+    """Return the arguments for each part of a key, and how far their names differ from the part's name (0 for equal
+    names).
 
     Names are compared first. If no name fits, an argument fits if most of its values are `known` values of that part.
-    The result is empty if a part has no argument.
+    The result is empty if any part has no argument.
     """
     chosen: list[str] = []
     distance = 0
@@ -177,7 +178,7 @@ def arguments_for(
 
 
 def _shared(values: SeenValues, known: Collection[str]) -> float:
-    """Return the share of an argument's values that are known. It is 0 if there are too few values to mean anything."""
+    """Return the share of an argument's values that are known. It is 0 if there are too few values to be meaningful."""
     if values.type not in ("string", "integer"):
         return 0.0
     # Small numbers and booleans occur everywhere.
@@ -195,11 +196,11 @@ class ToolSight(Struct):
     tool: str
     each: str = ""
     key: dict[str, str] = field(default_factory=dict[str, str])
-    """The parts of the key that the results call by another name."""
+    """The parts of the key for which the results use another name."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
     has: str = ""
-    """A field that only this entity has, if one look-up shows several entities."""
+    """If one look-up shows several entities, a field that only this entity has."""
 
 
 class LoggedThing(Struct):
@@ -211,9 +212,9 @@ class LoggedThing(Struct):
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The look-up's arguments that call a part of the key by another name, each with that part."""
+    """The look-up's arguments that use another name for a part of the key, each with that part."""
     finds: str = ""
-    """The key of another entity, if the look-up returns only that."""
+    """The key of another entity, if the look-up returns nothing but that key."""
     found_at: str = "$"
     """The path of the entity in the result."""
     table: Table | None = None
@@ -231,7 +232,7 @@ def things(
         found[thing.name] = thing
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
-    # A tool named after its key names the entity. Other tools with this key may show more fields.
+    # A tool named after its key determines the entity's name. Other tools with this key may show more fields.
     for tool, shape in sorted(reads, key=lambda read: not _named_after_its_key(*read)):
         _single(tool, shape, found)
     found = dict(sorted(found.items(), key=lambda item: item[1].read))
@@ -255,7 +256,9 @@ def things(
 
 
 def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows the entity or takes its key. A database may contain unrelated tables."""
+    """Whether a tool shows the entity or takes its key as an argument. This is checked because a database may contain
+    unrelated tables.
+    """
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
@@ -280,7 +283,7 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
     if looked_up:
         _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
         noun = name_of_thing(thing.read, ())
-        # `get_order(order_id)` returns an order, whatever its table is called.
+        # `get_order(order_id)` returns an order, regardless of the name of its table.
         thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
     return thing
 
@@ -307,7 +310,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """For each look-up that shows several entities, find a field that only one of them has."""
+    """For each look-up that shows several entities, find for each entity a field that only this entity has."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -325,7 +328,7 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
 
 
 def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft the entity of a look-up that was never called, from the name and fields in its definition."""
+    """Draft the entity of a look-up that was never called, using the name and fields in the look-up's definition."""
     name, key = name_of_thing(tool, ()), tuple(shape.required)
     if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
         return
@@ -334,7 +337,9 @@ def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
-    """Propose a look-up for an entity that only lists show. It is named after the entity and takes its key."""
+    """Propose a look-up for an entity that appears only in lists. It is named after the entity and takes the entity's
+    key.
+    """
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:
@@ -377,7 +382,7 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
 
 
 def _named_after_its_key(tool: str, shape: Shape) -> bool:
-    """Whether a tool is named after its key, as `get_invoice(invoice_id)` is, but not `get_approval(invoice_id)`."""
+    """Whether a tool is named after its key. `get_invoice(invoice_id)` is, but `get_approval(invoice_id)` is not."""
     return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
 
 
@@ -422,11 +427,11 @@ def _is_table(record: RecordShape) -> bool:
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
-    """Recognise records of a known entity. Every part of its key is in the records or among the arguments."""
+    """Recognise records of a known entity. Every part of its key must be in the records or among the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
-    # `list_invoices` shows the invoices of an account, although each has the account's id.
+    # `list_invoices` shows the invoices of an account, although each invoice contains the account's id.
     own = name_of_thing(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     _add_sight(tool, shape, place, record, thing)
@@ -449,7 +454,7 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
 
 
 def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
-    """Merge fields. If one tool's results never fill a field, another's may give its type."""
+    """Merge fields. If a field is always empty in one tool's results, another tool's results may provide its type."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
@@ -494,7 +499,9 @@ def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThin
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
-    """Name the entity of a tool: its words in the singular, without verb and filler words."""
+    """Name the entity of a tool. The name consists of the tool's words in the singular, without the verb and filler
+    words.
+    """
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]

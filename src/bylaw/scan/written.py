@@ -1,4 +1,6 @@
-"""Writes YAML for people to correct. It is plain, has no aliases, and is safe for any names in the logs."""
+"""Writes YAML that people can correct. It is plain, has no aliases, and is safe for any names that occur in the
+logs.
+"""
 
 import json
 import re
@@ -31,7 +33,7 @@ _OneLine.add_representer(str, _text)
 
 
 _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
-"""The same dumper in C, if PyYAML has it."""
+"""PyYAML's C version of the same dumper, if available."""
 
 
 def dump(data: Any) -> str:
@@ -39,13 +41,13 @@ def dump(data: Any) -> str:
 
 
 def _quickly(write: Callable[[Any], str]) -> str:
-    """Return the fast dumper's output, unless it has escaped readable non-ASCII characters."""
+    """Return the fast dumper's output, unless the dumper has escaped readable non-ASCII characters."""
     text = str(write(_Quick))
     return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
-    """Return data as people would write it: on one line if it fits, otherwise as a block."""
+    """Return data as people would write it: on one line if it fits, otherwise in block style."""
     node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
     _pack(node, at=0, is_section=True, is_file=True)
     return _serialized(node, width=_WIDE)
@@ -56,9 +58,9 @@ def _serialized(node: yaml.Node, width: int) -> str:
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
-    """Put a node on one line if it fits, otherwise do this for its parts.
+    """Put a node on one line if it fits, otherwise do this for each of its parts.
 
-    Sections of a file and the entries of its lists are always blocks, so that they are easy to find.
+    A file's sections and the entries of its lists are always written as blocks, so that they are easy to find.
     """
     if isinstance(node, yaml.ScalarNode):
         return
@@ -78,19 +80,19 @@ def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool =
 
 
 def _length(node: yaml.Node) -> int:
-    """Return the length of a node when it is written in brackets on one line. Text of several lines never fits."""
+    """Return the length of a node when it is written in brackets on one line. A text of several lines never fits."""
     text = _serialized(yaml.SequenceNode("tag:yaml.org,2002:seq", [node], flow_style=True), width=1 << 30).strip()
     return _WIDE + 1 if "\n" in text else len(text) - 2
 
 
 def flow(data: Any, width: int = 10_000) -> str:
-    """Return data on one line. If that exceeds the width, use more lines."""
+    """Return data on one line. If that would exceed the width, use several lines."""
     text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
 
 
 def wrapped(start: str, data: Any) -> str:
-    """Return data after a name, on one line or, if that is too long, on several."""
+    """Return data after a name. It is on one line if that is not too long, otherwise on several."""
     one = flow([data])[1:-1]
     if len(start) + len(one) <= _WIDE:
         return start + one

@@ -1,1 +1,1 @@
-"""Training in three stages on TRL (extra `train`). Start at `run`."""
+"""Training in three stages on TRL (extra `train`). Start reading at `run`."""

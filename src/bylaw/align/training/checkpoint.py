@@ -27,7 +27,7 @@ class Checkpoint:
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
         render = self.tokenizer.apply_chat_template
         prompts = [render(episode.messages, tokenize=False, add_generation_prompt=True) for episode in episodes]
-        # Prompts of similar length share a batch, which saves padding.
+        # Prompts of similar length share a batch, which reduces padding.
         order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
         answers = [""] * len(prompts)
         for start in range(0, len(order), AT_ONCE):

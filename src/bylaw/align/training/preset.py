@@ -1,6 +1,7 @@
-"""Settings of the three stages and of DPO: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a CPU.
+"""Settings for the three stages and for DPO: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a
+CPU.
 
-The paper has no DPO, so `paper` and `small` share its settings.
+The paper does not use DPO, so `paper` and `small` share its settings.
 """
 
 from collections.abc import Mapping
@@ -16,38 +17,38 @@ Stage = Literal[1, 2, 3, "dpo"]
 
 
 class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of stages 1 and 2."""
+    """Settings for stages 1 and 2."""
 
     learning_rate: float
     least_learning_rate: float
     epochs: float
     batch: int
-    """Conversations per step, over all devices."""
+    """The number of conversations per step, over all devices."""
     at_once: int
-    """Conversations per device at the same time."""
+    """The number of conversations that each device processes at the same time."""
     longest: int
     """The maximum length in tokens. Longer conversations are left out and counted."""
     recompute: bool = False
-    """Whether to compute activations twice to save memory."""
+    """Whether to compute activations twice in order to save memory."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
 
 
 class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of stage 3 (GRPO)."""
+    """Settings for stage 3 (GRPO)."""
 
     learning_rate: float
     least_learning_rate: float
     epochs: float
     batch: int
-    """Answers per step, over all devices."""
+    """The number of answers per step, over all devices."""
     at_once: int
-    """Answers per device at the same time."""
+    """The number of answers that each device processes at the same time."""
     longest_answer: int
     """The maximum length of an answer, in tokens."""
     rollout: int | None = None
-    """How many answers are generated at once for several steps, over all devices. None means the answers of
-    one step.
+    """The number of answers that are generated at once for several steps, over all devices. None means the number of
+    answers in one step.
     """
     recompute: bool = False
     beta: float = 0.1
@@ -55,27 +56,27 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """What an answer's reward is divided by, after subtracting the mean reward of its prompt: the spread of rewards
-    among the prompt's answers, as in the paper, or in the whole batch. With `group`, small differences count as much as
-    large ones.
+    """The number by which an answer's reward is divided after the mean reward for its prompt is subtracted: the spread
+    of rewards among the prompt's answers, as in the paper, or in the whole batch. With `group`, small differences count
+    as much as large ones.
     """
     warmup: float = 0.05
     gradient_norm: float = 1.0
 
 
 class Preferred(Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings of DPO."""
+    """Settings for DPO."""
 
     learning_rate: float
     least_learning_rate: float
     epochs: float
     batch: int
-    """Pairs per step, over all devices."""
+    """The number of pairs per step, over all devices."""
     at_once: int
-    """Pairs per device at the same time."""
+    """The number of pairs that each device processes at the same time."""
     beta: float = 0.1
     imitation: float = 1.0
-    """The weight of the supervised loss on the chosen answers, which keeps them likely."""
+    """The weight of the supervised loss on the chosen answers, which keeps these answers likely."""
     recompute: bool = False
     warmup: float = 0.05
     gradient_norm: float = 1.0
@@ -93,7 +94,7 @@ PRESETS: dict[PresetName, tuple[Supervised, Reinforced, Preferred]] = {
     ),
     "small": (
         Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=8, longest=12288),
-        # Larger learning steps made a model worse.
+        # Larger learning rates made a model worse.
         Reinforced(2e-6, 2e-7, epochs=3, batch=256, at_once=128, longest_answer=224),
         DPO,
     ),

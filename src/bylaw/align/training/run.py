@@ -20,12 +20,12 @@ from bylaw.align.export import output_of
 from bylaw.align.training.preset import Preferred, PresetName, Reinforced, Settings, Stage, Supervised, settings_of
 from bylaw.align.training.stage import with_dialect, write_model_card
 
-# With a mask, PyTorch 2.11 chooses cuDNN's attention on Hopper GPUs, and its gradients are NaN for some lengths
+# If there is a mask, PyTorch 2.11 chooses cuDNN's attention on Hopper GPUs, whose gradients are NaN for some lengths
 # (pytorch/pytorch#196678).
 torch.backends.cuda.enable_cudnn_sdp(False)
 
 SAVE_EVERY = 90.0
-"""Seconds between checkpoints. A killed run loses less than two minutes."""
+"""The number of seconds between checkpoints. A killed run loses less than two minutes of work."""
 
 
 class Lines(TrainerCallback):
@@ -45,7 +45,9 @@ class Lines(TrainerCallback):
 
 
 class Clock(TrainerCallback):
-    """Requests a checkpoint when the last one is older than `seconds`, and ends a run after its time limit."""
+    """Requests a checkpoint when the last one is older than `seconds`, and ends a run when its time limit is
+    reached.
+    """
 
     def __init__(self, seconds: float | None, until: float | None = None) -> None:
         self.seconds = seconds
@@ -78,31 +80,31 @@ def last_checkpoint(out: Path) -> Path | None:
 
 Row = Mapping[str, Any]
 Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
-"""Returns the terms of the reward, with `total`, for each completion of a row's turn."""
+"""Returns the reward terms, including `total`, for each completion of a row's turn."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
     stage: Stage
     model: Path
-    """The folder with the initial model."""
+    """The folder that contains the initial model."""
     out: Path
     preset: PresetName = "small"
     seed: int = 1
     lora: int | None = None
     """The rank of the adapters. Without adapters, all weights are trained."""
     steps: int | None = None
-    """How many steps to train, if not the number of epochs in the preset."""
+    """The number of steps to train, if it replaces the preset's number of epochs."""
     changes: Mapping[str, Any] = {}
     """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
-    """Seconds between checkpoints. None means no checkpoints."""
+    """The number of seconds between checkpoints. None means no checkpoints."""
     until: float | None = None
-    """The `time.monotonic()` at which the run ends, finished or not."""
+    """The `time.monotonic()` value at which the run ends, whether it is finished or not."""
     resume: bool = True
     """Whether to continue from the last checkpoint in `out`."""
     tensorboard: bool = True
     source: Mapping[str, Any] = {}
-    """Where rows, initial weights and reward come from, for the record."""
+    """The origin of the rows, the initial weights and the reward. It is kept in the record of the run."""
 
 
 def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str, Any]:
@@ -143,7 +145,9 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 def make_trainer(
     run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
-    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, DPO), and how many rows are too long."""
+    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, or DPO), and the number of rows that are too
+    long.
+    """
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": tokenizer,
@@ -152,10 +156,10 @@ def make_trainer(
     shared = arguments(run, settings) | {"bf16": torch.cuda.is_available()}
     if isinstance(settings, Supervised):
         kept = [{"messages": row["messages"]} for row in rows if _tokens(tokenizer, row) <= settings.longest]
-        # The sampler orders rows the same way for every seed.
+        # The sampler puts the rows in the same order for every seed.
         random.Random(run.seed).shuffle(kept)
         data = Dataset.from_list(kept)
-        # Train only on the agent's turns. Conversations of similar length in a step are computed together.
+        # Train only on the agent's turns. Within a step, conversations of similar length are computed together.
         chosen = {"assistant_only_loss": True, "train_sampling_strategy": "batch_rebalance"}
         config = SFTConfig(**shared, **chosen, max_length=None, packing=False, loss_type="nll")
         return SFTTrainer(args=config, train_dataset=data, **given), len(rows) - len(kept)

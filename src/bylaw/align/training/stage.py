@@ -1,5 +1,5 @@
-"""A stage of training: its rows, as `bylaw align data` writes them, the pack and the reward that grade them, and the
-card of the model.
+"""A stage of training: its rows, as `bylaw align data` writes them, the pack and reward with which they are graded, and
+the model's card.
 
 A conversation becomes ChatML text, with tool results in Hermes format. Training, evaluation and servers share this
 template. The system message lists the tools, and a call is ordinary text. `chatml.jinja` marks the agent's turns, so
@@ -36,9 +36,9 @@ FILES: dict[Stage, str] = {1: "stage1", 2: "stage2", 3: "rl", "dpo": "dpo"}
 
 
 def pack_of(data: Path, named: str | None) -> str:
-    """Return the name of the pack that grades rows: the given pack, or the one in `data.json`.
+    """Return the name of the pack with which rows are graded: the given pack, or the one named in `data.json`.
 
-    Raises if neither is known, or if the pack has changed since the rows were written.
+    Raises an error if neither is known, or if the pack has changed since the rows were written.
     """
     made = find_manifest(data)
     if named is None and made is None:
@@ -54,7 +54,7 @@ def pack_of(data: Path, named: str | None) -> str:
 
 
 def rows_file(path: Path, stage: Stage) -> Path:
-    """Return the file with the rows of a stage: the named file, or the stage's file in a folder."""
+    """Return the file that contains the rows for a stage: the named file, or the stage's file in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -67,7 +67,7 @@ def rows_file(path: Path, stage: Stage) -> Path:
 
 
 def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
-    """Return the rows in a file, or in the stage's file of a folder. JSON lines may be compressed."""
+    """Return the rows from a file, or from the stage's file in a folder. JSON lines may be compressed."""
     path = rows_file(path, stage)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows: list[dict[str, Any]] = []
@@ -86,7 +86,7 @@ def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
 
 
 def with_dialect(tokenizer: Any) -> Any:
-    """Give the tokenizer this template and its end of turn."""
+    """Set the tokenizer's template to this one, and its end-of-turn token accordingly."""
     tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
     tokenizer.eos_token = CLOSE
     tokenizer.pad_token = tokenizer.pad_token or CLOSE
@@ -101,13 +101,13 @@ PARTS: dict[str, tuple[Term, ...]] = {
     "lp": ("length",),
     "vc": ("compliance",),
 }
-"""Terms by their names in table 5 of the paper, and `vc`, the compliance term. `vc=3` gives it weight 3."""
+"""Terms by their names in the paper's table 5, and `vc`, the compliance term. `vc=3` gives this term a weight of 3."""
 FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
 
 def terms_of(said: str) -> tuple[tuple[Term, ...], float]:
-    """Parse a text such as `tf+pr+vc=3` into terms and the weight of compliance. `full` is the paper's reward."""
+    """Parse a text such as `tf+pr+vc=3` into terms and a weight for compliance. `full` is the paper's reward."""
     terms: list[Term] = []
     weight = 0.0
     parts = (FULL if part == "full" else part for part in said.split("+"))
@@ -141,7 +141,7 @@ def grades(
     mismatch: Mismatch = "floor",
     judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
-    """Return the terms for each output, and as `total` the sum of the terms that count."""
+    """Return the terms for each output. `total` is the sum of the terms that count."""
     terms, weight = terms_of(said)
     grader = _grader(pack, weight, mismatch, judge)
     golds = [gold_of(row) for row in rows]
@@ -165,7 +165,7 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and the number of those that cannot. Raises if a row belongs to
+    """Return the rows that can be graded, and the number of those that cannot. Raises an error if a row belongs to
     another pack.
     """
     known = pack_named(pack).policies
@@ -200,7 +200,7 @@ STAGES: dict[Stage, str] = {
 
 
 def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
-    """Return where a run's rows and initial weights come from, with hashes."""
+    """Return the origin of a run's rows and initial weights, with hashes."""
     found: dict[str, Any] = {
         "data": {"file": file.name, "sha256": digest_of(file)},
         "model": {"name": model.name, "sha256": weights_digest(model)},
@@ -213,7 +213,7 @@ def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
 
 
 def weights_digest(folder: Path) -> str:
-    """Return a hash of a model's weights, file by file in order of name."""
+    """Return a hash of a model's weights. The files are hashed in order of name."""
     whole = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as stream:
@@ -222,7 +222,7 @@ def weights_digest(folder: Path) -> str:
 
 
 def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
-    """Write `README.md` next to the model, from the record of its run."""
+    """Write `README.md` next to the model, based on the record of its run."""
     source: Mapping[str, Any] = done.get("source") or {}
     lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
     if model := source.get("model"):
