@@ -1,4 +1,6 @@
-"""The decision log. Requests and decisions are on disk before they are returned to the caller. Start at `log`."""
+"""The decision log. Requests and decisions are on disk before they are returned to the caller. Start reading at
+`log`.
+"""
 
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.journal import Journal

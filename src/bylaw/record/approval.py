@@ -25,11 +25,11 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""The states that each state can be reached from."""
+"""For each state, the states from which it can be reached."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
-    """A change of an approval, in the form stored in its log entry."""
+    """A change to an approval, in the form in which its log entry stores it."""
 
     approval: str
     status: Status
@@ -40,15 +40,15 @@ class Change(Struct, frozen=True, omit_defaults=True):
     call: str = ""
     """A hash of the exact call."""
     facts: str = ""
-    """A hash of the facts behind the approval: the facts seen, and the objections to the call."""
+    """A hash of the facts on which the approval is based: the facts seen, and the objections to the call."""
     apart: str = ""
-    """A hash like `facts`, but without stops, doubts and limits, which are temporary."""
+    """A hash like `facts`, but without stops, doubts and limits, because these are temporary."""
     question: str = ""
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """How long the approval will be valid, in seconds. Set when it is requested. 0 means no limit."""
+    """How long the approval will be valid, in seconds. Set when the approval is requested. 0 means no limit."""
     for_person: str = ""
     """The decision's message for reviewers: the call and the objections."""
 
@@ -61,11 +61,11 @@ class Approval(Struct, frozen=True):
     expires: float
     request: Change
     answer: Change | None = None
-    """The reviewer's answer, whatever changed later."""
+    """The reviewer's answer, regardless of later changes."""
     answered: float = 0.0
     """When the reviewer answered."""
     end: Change | None = None
-    """The change that ended the approval: it was used or it expired."""
+    """The change that ended the approval, either by use or by expiry."""
     ended: float = 0.0
 
 
@@ -147,9 +147,9 @@ WORDS = 500
 
 
 class Attestation(Struct, frozen=True):
-    """A person's statement that the customer confirmed a card to that person.
+    """A person's statement that the customer confirmed a card to them.
 
-    It does not answer the card, because only the customer's own answer counts.
+    The statement does not answer the card, because only the customer's own answer is accepted.
     """
 
     card: str

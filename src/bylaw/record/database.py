@@ -1,4 +1,4 @@
-"""The log's database: its tables, and what SQLite and PostgreSQL have in common."""
+"""The log's database: its tables, and the code that SQLite and PostgreSQL have in common."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ SCHEMA = (
 )
 
 OWN = "bylaw/"
-"""How the names begin that the log uses for itself."""
+"""The prefixes of the names that the log uses for itself."""
 REMOVED = f"{OWN}removed/"
 
 
@@ -48,7 +48,7 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The state of the log for the tenants, conversations and entries in a batch. A missing key is new."""
+    """The state of the log for the tenants, conversations and entries in a batch. A key that is missing is new."""
 
     heads: dict[str, tuple[int, bytes]]
     """The length and the last hash of each tenant's chain."""
@@ -59,7 +59,7 @@ class Known(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """What a batch adds: the new rows, and the changed heads and lengths."""
+    """What a batch adds: the new rows, and the chain heads and conversation lengths that change."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -67,7 +67,7 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """What the cursors of both database drivers have in common."""
+    """The methods that the cursors of both database drivers have in common."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
@@ -84,11 +84,11 @@ class Connection(ABC):
     name: str
     """The name of the store in messages."""
     reads_at_once = False
-    """Whether reading a few rows directly is faster than in another thread."""
+    """Whether it is faster to read a few rows directly than in another thread."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive. A connection to a file always is."""
+        """Whether the connection is alive. A connection to a file is always alive."""
         return True
 
     @abstractmethod
@@ -96,12 +96,14 @@ class Connection(ABC):
         """Return the result of one statement outside any transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until every row that was read is on disk, so that nothing reported can be lost. A store whose unsynced
-        data is never visible does nothing here.
+        """Wait until every row that was read is on disk, so that nothing that was reported can be lost. This does
+        nothing in a store whose unsynced data is never visible.
         """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until this process may write. A database server needs no such wait, because it queues writers itself."""
+        """Wait until this process may write. A database server needs no such wait, because the server itself queues
+        writers.
+        """
         return nullcontext()
 
     @abstractmethod
@@ -125,7 +127,7 @@ class Connection(ABC):
         """Roll back."""
 
     def wipe(self) -> None:  # noqa: B027
-        """Erase removed text from storage as far as that is possible now. The vacuum of a database server erases the
+        """Erase removed text from storage as far as this is possible now. On a database server, the vacuum erases the
         rest.
         """
 
@@ -142,7 +144,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return the bytes of a column. If something else has stored text there, keep the text, so that `verify` can report
-    it.
+    """Return the bytes in a column. If another program has stored text there, keep the text, so that `verify` can
+    report it.
     """
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

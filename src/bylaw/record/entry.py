@@ -1,8 +1,8 @@
 """Log entries, and the chain of hashes that reveals alterations, deletions and insertions.
 
-The chain covers a salted hash of each entry. So the content of an entry can be removed, for retention or on a person's
-request, without breaking the chain. A removal is itself an entry that lists the emptied entries. An emptied entry that
-no removal lists was tampered with.
+The chain covers a salted hash of each entry. Therefore the content of an entry can be removed, for retention or at a
+person's request, without breaking the chain. A removal is itself an entry, which lists the emptied entries. An emptied
+entry that no removal lists was tampered with.
 """
 
 import secrets
@@ -16,11 +16,11 @@ from msgspec import Struct
 Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "attestation", "removal"]
 
 ROOT = b"\0" * 32
-"""The link before a chain's first entry."""
+"""The link that precedes a chain's first entry."""
 SALT = 16
 _pack_sizes = Layout(">5Q").pack
 DEFAULT_TENANT = "default"
-"""The tenant of a log with a single tenant."""
+"""The tenant of a log that has only one tenant."""
 
 
 class Draft(Struct, frozen=True):
@@ -29,13 +29,13 @@ class Draft(Struct, frozen=True):
     kind: Kind
     body: bytes
     id: str = ""
-    """The caller's idempotency key. A second draft with the same key counts as a retry and is not written."""
+    """The caller's idempotency key. A second draft with the same key is treated as a retry and is not written."""
     position: int | None = None
-    """The required position in the conversation, if the caller has read all earlier entries. None means the end."""
+    """The required position in the conversation, for a caller that has read all earlier entries. None means the end."""
     under: int | None = None
-    """How many entries about stops existed when the decision was made, or None if stops do not apply."""
+    """The number of entries about stops when the decision was made, or None if stops do not apply."""
     first: "Entry | None" = None
-    """The first entry of the conversation, if the caller knows it. A different first entry means that another
+    """The first entry of the conversation, if the caller knows it. If the log contains a different first entry, another
     conversation has taken the name.
     """
 
@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True):
     position: int | None
     id: str | None
     body: bytes | None
-    """The content. If it was removed, it is None, and the salt, conversation and id are gone too."""
+    """The content. If it was removed, it is None, and the salt, the conversation and the id have been removed too."""
     salt: bytes | None
     digest: bytes
     link: bytes
@@ -64,7 +64,7 @@ class Entry(Struct, frozen=True):
 
 
 class Anchor(Struct, frozen=True):
-    """The end of a tenant's chain at a certain time."""
+    """The end of a tenant's chain at a particular time."""
 
     time: float
     tenant: str
@@ -79,7 +79,7 @@ class Anchor(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """A draft was not written, because entries were added to its conversation or an approval has changed."""
+    """A draft was not written, because entries were added to its conversation or because an approval has changed."""
 
     message: str
     about: Literal["", "stops", "limit"] = ""
@@ -87,14 +87,14 @@ class Conflict(Struct, frozen=True):
 
 
 def new_salts(count: int) -> bytes:
-    """Return random salts. They keep anyone from guessing the content of a removed entry."""
+    """Return random salts. They prevent anyone from guessing the content of a removed entry."""
     return secrets.token_bytes(SALT * count)
 
 
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
     conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
     sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
-    # Each part is preceded by its length, so that two different entries never hash the same bytes.
+    # Each part is preceded by its length, so that different entries never produce the same bytes to hash.
     hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
     return sha256(b"".join(hashed)).digest()
 
@@ -112,6 +112,6 @@ def is_altered(entry: Entry) -> bool:
 
 
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
-    """Return the hash of the chain after an entry. `time` is formatted by Python."""
+    """Return the hash of the chain after an entry. `time` must be formatted by Python."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

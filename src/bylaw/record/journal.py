@@ -1,10 +1,10 @@
 """Group commit: many threads write, and a single sync covers all their entries.
 
-An append returns when its entry is on disk. While one batch is synced, the next one is collected. So a busy service
-makes far fewer syncs than decisions, and an idle service does not wait.
+An append returns when its entry is on disk. While one batch is being synced, the next one is collected. So a busy
+service makes far fewer syncs than decisions, and an idle service does not wait.
 
 Appends that coroutines make in one turn of their loop are submitted together. A loop that only makes decisions, such as
-the loop of the service, may itself write at the end of each turn. New requests would wait for the log anyway, and a
+the service's loop, may itself write at the end of each turn. New requests would have to wait for the log anyway, and a
 second thread would compete for the interpreter. With a database server, a thread waits while the loop continues.
 """
 
@@ -24,7 +24,7 @@ from bylaw.record.store import Store
 BATCH = 512
 """The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""For this many seconds, a write failure is reported again without another attempt."""
+"""For this many seconds after a write failure, the failure is reported again without another attempt."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -39,28 +39,28 @@ class LogError(BylawError):
 
 
 class Journal:
-    """Writes to a log for many threads and coroutines."""
+    """Writes to a log on behalf of many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """`wrote` is called for each conversation that was written to. With `in_loop`, event loops write their entries
-        themselves.
+        """`wrote` is called for each conversation to which entries were written. With `in_loop`, event loops write
+        their entries themselves.
         """
         self.store = store
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """Held by the thread of this process that writes."""
+        """Held by the thread in this process that is writing."""
         self._is_telling = False
-        """Whether a loop has written while the coroutines that wait for the write have not resumed."""
+        """Whether a loop has written but the coroutines that wait for the write have not resumed yet."""
         self.commits = 0
         """The number of transactions. Each has one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-        """What each loop has appended in its current turn."""
+        """The drafts that each loop has appended in its current turn."""
         self._since = 0.0
         """When the thread's current write began, or 0.0 if the thread is not writing."""
         self._fault: tuple[float, str] | None = None
-        """When and why the last transaction failed."""
+        """The time of the last failed transaction, and the reason."""
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
@@ -100,7 +100,7 @@ class Journal:
             self._tell_loop(loop, jobs, outcomes)
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
-        # A closed loop has no coroutines that wait.
+        # A closed loop has no waiting coroutines.
         with suppress(RuntimeError):
             _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
             loop.call_soon(self._told)
@@ -110,7 +110,7 @@ class Journal:
         self._is_telling = False
 
     async def let_others_go_on(self) -> None:
-        """Let the coroutines resume whose entries were written in this turn. Await this before making the next
+        """Let the coroutines whose entries were written in this turn resume. Await this before making the next
         decision.
         """
         if self._is_telling:
@@ -131,7 +131,7 @@ class Journal:
 
     @property
     def fault(self) -> str:
-        """Why a recent transaction failed, or an empty string if none did."""
+        """The reason why a recent transaction failed, or an empty string if none did."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
@@ -163,7 +163,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # New decisions may depend on entries of other writers that the server has lost.
+                # New decisions may depend on other writers' entries that the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0
@@ -189,7 +189,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """Return the outcome of each group. A group that cannot be written does not affect the others."""
+        """Return the outcome for each group. If a group cannot be written, the other groups are not affected."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
@@ -198,7 +198,7 @@ class Journal:
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
-                # Two failures in a row show that the database is the cause, not the drafts.
+                # Two consecutive failures show that the cause is the database, not the drafts.
                 found.append(found[-1])
             else:
                 found += self._appended([drafts])
@@ -217,7 +217,7 @@ class Journal:
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
-        """Collect waiting jobs up to the batch size. Return them, and whether the log must be closed afterwards."""
+        """Collect waiting jobs up to the batch size. Return the jobs, and whether the log must be closed afterwards."""
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH and not last:
             try:
@@ -240,7 +240,7 @@ def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
         else:
             loops.setdefault(future.get_loop(), []).append((future, outcome))
     for loop, waiting in loops.items():
-        # A closed loop has no coroutines that wait.
+        # A closed loop has no waiting coroutines.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, waiting)
 

@@ -1,9 +1,10 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` records which of several processes last wrote to each conversation. That process need not check for entries
-of other processes. The record is only a hint, because other programs may write too. A session notices this when it
-writes, or when an event contradicts its state, and then continues from the log. A conversation without a known writer
-counts as new. If there is only one process, `LastWriter` lists the conversations that are no longer in memory.
+`LastWriter` records which of several processes was the last to write to each conversation. That process does not need
+to check for entries from other processes. The record is only a hint, because other programs may write too. A session
+notices their entries when it writes, or when an event contradicts its state, and then continues from the log. A
+conversation without a known writer is treated as new. If there is only one process, `LastWriter` lists the
+conversations that are no longer in memory.
 """
 
 import mmap
@@ -29,12 +30,12 @@ from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
 
 LOOKING = 5.0
-"""Seconds until the chain is checked again."""
+"""The number of seconds until the chain is checked again."""
 RECENT = 5_000
-"""How many of the last entries of a chain must all be present."""
+"""The number of entries at the end of a chain that must all be present."""
 PLACES = 1 << 17
 _SIZE = 8
-"""The number of bytes per slot. A slot holds the start of the conversation's hash, and the process."""
+"""The number of bytes per slot. A slot contains the beginning of the conversation's hash, and the process."""
 
 
 class LastWriter:
@@ -50,7 +51,7 @@ class LastWriter:
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether this process was the last to write. False if another conversation uses the slot."""
+        """Whether this process was the last to write. False if the slot is used by another conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
@@ -65,11 +66,11 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 
 
 class Log(Reading):
-    """The log at a path or at `postgresql://...`, for all sessions of a process.
+    """The log at a path or at `postgresql://...`, for all sessions in a process.
 
     Set `is_shared` if other processes continue the same conversations. Sessions then read the entries of other
-    processes before they decide, unless `last` shows that this `process` wrote last. A session that does not read first
-    notices other entries when it writes, and then decides again.
+    processes before they decide, unless `last` shows that this `process` was the last to write. A session that does not
+    read first notices other entries when it writes, and then decides again.
     """
 
     def __init__(
@@ -81,20 +82,23 @@ class Log(Reading):
         process: int = 0,
         in_loop: bool = False,
     ) -> None:
-        """Set `in_loop` if an event loop does nothing except work that waits for the log; see `Journal`."""
+        """Set `in_loop` if an event loop does no work other than work that waits for the log; see `Journal`."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
         store = open_store(where)
-        # An in-memory database has no second connection.
+        # An in-memory database cannot have a second connection.
         read = store if where == ":memory:" else open_store(where)
         super().__init__(read.connection, fault=LogError, lock=read.lock)
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
-        """The stops as last read, by tenant. If the stops have changed since, the decision cannot be written."""
+        """The stops as last read, by tenant. If the stops have changed since they were read, the decision cannot be
+        written.
+        """
         self._looked: dict[str, tuple[float, int]] = {}
-        """By tenant, when its chain was last found complete, and how many entries belonged to no conversation."""
+        """By tenant, when its chain was last found complete, and how many entries did not belong to any conversation.
+        """
         self._changed_stops: set[str] = set()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
@@ -120,7 +124,7 @@ class Log(Reading):
         return super().conversation(tenant, name, after=after, settled=settled)
 
     def _refuse_gaps(self, tenant: str) -> None:
-        """Raise an error if entries are missing or were emptied. Calls might otherwise be allowed because part of their
+        """Raise an error if entries are missing or were emptied. Otherwise calls might be allowed because part of their
         history is missing.
 
         Only `verify` detects every kind of tampering.
@@ -189,7 +193,7 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """Stop all writes of an agent, a tool or a tenant, or under a policy. Alternatively, require a reviewer's
+        """Stop all writes by an agent, by a tool, by a tenant or under a policy. Alternatively, require a reviewer's
         approval for them.
 
         The stop applies to every process immediately. Calls that were already allowed are not undone.
@@ -234,7 +238,7 @@ class Log(Reading):
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """Approve one call, once. The approval expires after the pack's `lifetime`."""
+        """Approve one call for a single use. The approval expires after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
@@ -279,7 +283,7 @@ class Log(Reading):
             (answer,) = self.append([said])
             now = self._approval(tenant, asked.id)[0]
             if now.answer is not None and now.answer != change:
-                # Another reviewer answered first.
+                # Another reviewer was the first to answer.
                 raise UsageError(_said_before(now))
             if isinstance(answer, Conflict):
                 raise UsageError(answer.message)
@@ -287,7 +291,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{change.approval}`", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        # No name contains this character, and some databases do not accept it.
+        # This character does not occur in any name, and some databases do not accept it.
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
@@ -304,7 +308,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """Say that the approval was already answered: by whom and when, and what has changed since."""
+    """Say that the approval was already answered: by whom, when, and what has changed since."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

@@ -1,8 +1,8 @@
-"""The log in PostgreSQL, for several machines. Requires the extra `postgres`.
+"""The log in PostgreSQL, for use by several machines. Requires the extra `postgres`.
 
-While a batch is written, all other writers wait. So a batch takes only two round trips: one to begin the transaction
-and read, and one to write and commit. Other writers do not wait for the disk. A batch is committed before it is synced,
-and its senders and readers are answered after the sync.
+While a batch is being written, all other writers wait. Therefore a batch takes only two round trips: one to begin the
+transaction and read, and one to write and commit. Other writers do not wait for the disk. A batch is committed before
+it is synced, and its senders and readers are answered after the sync.
 docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md explains why this is safe.
 """
 
@@ -18,20 +18,20 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""With the server's `fsync` setting, this makes commits durable. Commits of batches rely on `MARK` instead."""
+"""Together with the server's `fsync` setting, this makes commits durable. Commits of batches rely on `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""A transaction without content. Once it is on disk, so is every earlier commit, also on the standbys that the server
-waits for.
+"""A transaction without content. Once it is on disk, so is every earlier commit, including on the standbys for which
+the server waits.
 """
 PLANS = "SET plan_cache_mode = force_generic_plan"
-"""Plan each prepared statement only once, because planning for specific values has no benefit here."""
+"""Plan each prepared statement only once, because planning again for specific values has no benefit here."""
 CALLS = 10
-"""How long connecting may take, in seconds."""
+"""The time limit for connecting, in seconds."""
 LOCK = 0x62796C6177
-"""The advisory lock that admits one writer at a time."""
+"""The advisory lock that lets only one writer in at a time."""
 
 HANGS = 30.0
-"""After this many seconds without a response, the server counts as unresponsive."""
+"""After this many seconds without a response, the server is considered unresponsive."""
 
 _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
@@ -54,11 +54,11 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""The statements that write a batch. Lists are sent as text (`%t`), because the driver would choose a binary type by
-size.
+"""The statements that write a batch. Lists are sent as text (`%t`), because the driver would choose a binary type
+according to their size.
 """
 _IDLE, _ACTIVE = 0, 1
-"""The driver's transaction status when idle, and while a statement runs."""
+"""The driver's transaction status when the connection is idle, and while a statement is running."""
 
 
 class PostgresConnection(Connection):
@@ -144,7 +144,7 @@ class PostgresConnection(Connection):
                 self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
-                # The batch is committed but may not be synced, so it must not be treated as unwritten.
+                # The batch has been committed but may not have been synced, so it must not be treated as unwritten.
                 self._connection.close()
             raise
 
@@ -156,7 +156,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # How much of the request the server has executed is unknown.
+            # It is unknown how much of the request the server has executed.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -167,7 +167,7 @@ class PostgresConnection(Connection):
 
 
 class _Cursor:
-    """A cursor that uses the placeholder `?`, as SQLite does."""
+    """A cursor that uses the placeholder `?`, as in SQLite."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -187,7 +187,7 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
 
 
 def _is_amid(connection: Any) -> bool:
-    """Whether a request was sent and its response is incomplete."""
+    """Whether a request was sent and the response to it is incomplete."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
 
 
@@ -198,7 +198,7 @@ def _is_idle(connection: Any) -> bool:
 def _bounded_connection(psycopg: Any) -> Any:
     """Return the driver's connection class with a time-out for responses.
 
-    The driver limits only the time for connecting, and a server that has stopped cannot enforce a limit.
+    The driver limits only the time for connecting. A server that has stopped cannot enforce a time limit itself.
     """
 
     class Bounded(psycopg.Connection):
@@ -222,7 +222,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """Return why libpq ignores the password file. libpq itself does not say."""
+    """Return the reason why libpq ignores the password file. libpq itself does not give it."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

@@ -17,18 +17,20 @@ from bylaw.record.stop import STOPS, Stopped, read_stops
 
 
 class Extent(Struct, frozen=True):
-    """How many entries one tenant's chain has."""
+    """The number of entries in one tenant's chain."""
 
     last: int = 0
     """The number of the last entry."""
     recent: int = 0
-    """How many of the most recent entries are present."""
+    """The number of most recent entries that are present."""
     without_conversation: int = 0
-    """How many entries are removals or were emptied."""
+    """The number of entries that are removals or were emptied."""
 
 
 class Reading:
-    """Reads a log over one connection. Many threads may share it, but they use it one at a time."""
+    """Reads a log over one connection. Many threads may share the reader, but only one at a time uses the
+    connection.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class Reading:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether reading a few rows directly is faster than in another thread."""
+        """Whether it is faster to read a few rows directly than in another thread."""
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
@@ -84,12 +86,16 @@ class Reading:
             rows = self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, rows[-1].number))
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """Return the latest entries of a kind after a number, newest first. Removed entries are left out."""
+        """Return the latest entries of a kind whose number is higher than a given one, newest first. Removed entries
+        are left out.
+        """
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """Return the bodies of the first entries of all conversations of a tenant that were written to since a time."""
+        """Return the body of the first entry of each of a tenant's conversations that have been written to since a
+        given time.
+        """
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
@@ -133,8 +139,8 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """Return the times of the latest uses under these names, latest first. Uses about to be cancelled
-        are left out.
+        """Return the times of the latest uses under these names, with the latest first. Uses that are about to be
+        cancelled are left out.
         """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
@@ -165,7 +171,9 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """Return how many approvals of one tenant, or of all, wait for a reviewer, and the time of the oldest."""
+        """Return the number of one tenant's or all tenants' approvals that wait for a reviewer, and the time of the
+        oldest.
+        """
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -183,7 +191,7 @@ class Reading:
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """Return the length of a tenant's chain and how many entries are present, both from one statement."""
+        """Return the length of a tenant's chain and the number of entries that are present, both from one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -192,7 +200,7 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """Say which recent entries are missing, or were emptied without an entry about the removal."""
+        """Say which recent entries are missing, and which were emptied without an entry about the removal."""
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0
@@ -218,8 +226,8 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Read a consistent snapshot while others may write. When the block ends, everything that was read
-        is on disk.
+        """Read a consistent snapshot while other processes may write. When the block ends, everything that was read is
+        on disk.
         """
         with self.lock:
             if self._moment is not None:
@@ -252,5 +260,5 @@ class Reading:
             except self._fault:
                 raise
             except Exception as error:
-                # At this point, a database error can only come from the file or the server.
+                # At this point, a database error can be caused only by the file or the server.
                 raise self._fault(f"`{self.name}` could not be read: {error}") from error

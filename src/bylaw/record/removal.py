@@ -1,8 +1,8 @@
-"""Removes conversations from a log after a retention period or on a person's request. Each removal is signed.
+"""Removes conversations from a log after a retention period or at a person's request. Each removal is signed.
 
-A removal empties the entries of whole conversations and keeps their hashes, so that the chain still verifies. A fold
-then deletes the emptied start of a chain, up to an anchored entry. Both append an entry that describes what was done.
-The key that signs this entry is stored outside the database.
+A removal empties the entries of whole conversations and keeps the entries' hashes, so that the chain still verifies. A
+fold then deletes the emptied beginning of a chain, up to an anchored entry. Both append an entry that describes what
+was done. The key with which this entry is signed is stored outside the database.
 """
 
 import hmac
@@ -46,7 +46,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
-    """Sign the body of an entry, together with the entry's number and the hash of the previous entry."""
+    """Sign an entry's body together with the entry's number and the hash of the previous entry."""
     place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
     return hmac.new(key, place + body, sha256).hexdigest()
 
@@ -56,17 +56,19 @@ def is_signed(signature: str, key: bytes, tenant: str, number: int, before: byte
 
 
 class Folded(Struct, frozen=True, omit_defaults=True):
-    """The start of the chain after a fold."""
+    """The beginning of the chain after a fold."""
 
     until: int
     link: str
-    """The hash of the last deleted entry. The hash of the next entry follows from it."""
+    """The hash of the last deleted entry. The hash of the next entry is computed from it."""
     anchors: str = ""
-    """A hash of all anchors up to that entry. Each of them was checked before the fold and can no longer be checked."""
+    """A hash of all anchors up to the last deleted entry. Each anchor was checked before the fold and can no longer be
+    checked.
+    """
     removed: str = ""
     """A hash of the marks of all conversations whose removals were deleted."""
     stops: int = 0
-    """How many entries about stops were deleted. They still count."""
+    """The number of deleted entries about stops. They are still included in the number of such entries."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
@@ -96,8 +98,8 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
-    """Empty all entries of a conversation, or of every conversation that ended before a time. Return how many there
-    were.
+    """Empty all entries of a conversation, or of every conversation that ended before a given time. Return the number
+    of emptied entries.
     """
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
@@ -110,7 +112,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        # The names remain in use, because a new conversation under an old name would lack its history.
+        # The names remain reserved, because a new conversation under an old name would lack the earlier history.
         marks = [removed_name(name) for name in names]
         for mark in marks:
             cursor.execute(_MARK, (tenant, mark))
@@ -119,8 +121,8 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """Return a conversation's entries. Raises UsageError if one was altered or moved, because the removal's signature
-    would hide it.
+    """Return a conversation's entries. Raises UsageError if any of them was altered or moved, because the removal's
+    signature would hide this.
     """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
@@ -134,7 +136,7 @@ def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # An ongoing conversation must stay complete, because otherwise no call in it could be decided.
+    # An ongoing conversation must stay complete, because otherwise no call in the conversation could be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -165,9 +167,10 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty the entries about stops if all are older than a time and no stop is active. Return their numbers.
+    """Empty the entries about stops if all of them are older than a given time and no stop is active. Return their
+    numbers.
 
-    How many there were remains recorded, because decisions use that to notice changed stops.
+    The number of these entries remains recorded, because decisions use it to notice changed stops.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -177,7 +180,9 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
 
 def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
-    """Delete the emptied entries before a time, up to the last anchored one. `anchors` holds hashes by entry number."""
+    """Delete the emptied entries before a given time, up to the last anchored one. `anchors` contains hashes by entry
+    number.
+    """
     earlier = last_folded(_removals(cursor, tenant))
     since = earlier.until if earlier is not None else 0
     end = _end(cursor, tenant, before)
@@ -210,7 +215,9 @@ def hash_marks(marks: Iterable[str]) -> str:
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """Return the last entry before a time such that it and all earlier entries are emptied or are removals."""
+    """Return the last entry before a given time for which that entry and all earlier ones are emptied or are
+    removals.
+    """
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -249,7 +256,7 @@ def read_removal(entry: Entry) -> Removal | None:
 
 
 def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
-    """Return why a removal cannot be trusted, or an empty string if its signature is correct."""
+    """Return the reason why a removal cannot be trusted, or an empty string if its signature is correct."""
     where = f"the removal in entry {entry.number}"
     if not removal.signature:
         return f"{where} is not signed"
@@ -262,13 +269,15 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """Return the entries after a number that a removal lists as emptied. All of them precede the removal."""
+    """Return the entries with numbers higher than a given one that a removal lists as emptied. All of them precede the
+    removal.
+    """
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Group numbers into runs, each given by its first and last number."""
+    """Group numbers into runs. Each run is given by its first and last number."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
@@ -279,7 +288,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def last_folded(bodies: Iterable[bytes]) -> Folded | None:
-    """Return the last fold, given the bodies of removals, newest first. Unreadable bodies are skipped."""
+    """Return the last fold. The bodies of removals are given with the newest first. Unreadable bodies are skipped."""
     for body in bodies:
         try:
             if (found := _decode(body).folded) is not None:

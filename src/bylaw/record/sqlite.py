@@ -19,19 +19,19 @@ except ImportError:  # not on Windows
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
 """Settings that make commits durable. Benchmarks print them."""
 BUSY = 10.0
-"""How many seconds to wait for another process that is writing. Meanwhile, the service is blocked."""
+"""How many seconds to wait for another process that is writing. The service is blocked during this time."""
 WIPE = 200
 """How many milliseconds to wait for earlier readers before removed data is wiped."""
 CACHE = 32_000
 """The cache size of a connection, in kilobytes."""
 ROWS = 64
-"""The maximum number of rows per statement. Between statements, other threads take a turn, so a batch
-should need few.
+"""The maximum number of rows per statement. Other threads take a turn between statements, so a batch should need few
+statements.
 """
 STATEMENTS = 4 * ROWS
-"""How many prepared statements are cached: one for each number of rows."""
+"""The number of prepared statements that are cached: one for each number of rows."""
 CHECKPOINT = 1_000
-"""How many rows are written between checkpoints."""
+"""The number of rows that are written between checkpoints."""
 LARGE = 8_000
 """When the write-ahead log has this many pages, writers pause briefly so that the log can restart."""
 TOO_LARGE = 40_000
@@ -90,7 +90,7 @@ class SqliteConnection(Connection):
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
-            # Writes to a file that can no longer be opened would be lost.
+            # Data written to a file that can no longer be opened would be lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="restore the file")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
@@ -125,10 +125,10 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Truncate the write-ahead log, which still holds removed data. In the file itself, that data was already
-        overwritten.
+        """Truncate the write-ahead log, which still contains removed data. In the file itself, that data has already
+        been overwritten.
         """
-        # A writer waits until this has finished, so do not wait long for a reader.
+        # A writer waits until this has finished, so the wait for a reader must be short.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
@@ -141,14 +141,15 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""A single statement, because each statement costs more than the rows it returns."""
+"""This is a single statement, because each statement costs more than the rows it returns."""
 
 
 def _make(path: Path) -> None:
     """Create the file if it is missing, readable only by its owner.
 
-    An existing file is never opened here. Closing it would release this process's locks on it, even those of other
-    connections. The next process to close the log would then delete the write-ahead log in use.
+    This function never opens an existing file. Closing it again would release this process's locks on the file, even
+    those of other connections. The next process to close the log would then delete the write-ahead log while it is in
+    use.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -158,7 +159,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """Return the identity of the file at a path, or None if there is no file, as for an in-memory log."""
+    """Return the identity of the file at a path. Return None if there is no file, for example for an in-memory log."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -195,7 +196,7 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 class Turns:
     """A queue of the processes that write to one file. If a process dies, it leaves the queue.
 
-    SQLite admits one writer at a time, but makes the others sleep for longer and longer.
+    SQLite admits one writer at a time, but it makes the others sleep for longer and longer intervals.
     """
 
     def __init__(self, path: str) -> None:
@@ -227,8 +228,8 @@ class Turns:
 class Checkpoints:
     """Moves commits from the write-ahead log to the file, in a thread with its own connection.
 
-    Otherwise, SQLite would do so during the commit that fills the write-ahead log. That commit would wait for two more
-    syncs and a thousand pages.
+    Otherwise, SQLite would move them during the commit that fills the write-ahead log. That commit would have to wait
+    for two additional syncs and a thousand pages.
     """
 
     def __init__(self, path: str) -> None:
@@ -249,14 +250,14 @@ class Checkpoints:
         self._is_due.set()
 
     def close(self) -> None:
-        """Stop the thread. The last process to close the file moves the remaining commits."""
+        """Stop the thread. The last process that closes the file moves the remaining commits."""
         self._is_closed = True
         self._is_due.set()
         if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        # If this fails, SQLite moves the commits later.
+        # If this fails, SQLite will move the commits later.
         with suppress(sqlite3.Error):
             connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
             connection.execute("PRAGMA synchronous = FULL")
@@ -273,7 +274,7 @@ class Checkpoints:
         with suppress(sqlite3.OperationalError):
             if _pages(connection) >= LARGE:
                 with turns.take():
-                    # Move the few new commits too. When all commits are in the file, the next writer restarts the
+                    # Move the few new commits as well. When all commits are in the file, the next writer restarts the
                     # write-ahead log.
                     _pages(connection)
 

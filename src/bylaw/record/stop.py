@@ -1,8 +1,8 @@
-"""Stops: a reviewer keeps an agent, a tool, a policy or a whole tenant from writing, until a set time or until the stop
-is lifted.
+"""Stops: a reviewer prevents an agent, a tool, a policy or a whole tenant from writing, until a set time or until the
+stop is lifted.
 
-Stops and their liftings are entries of the tenant's chain, in a conversation of their own. Every transaction reads the
-length of that conversation. If it has changed since a decision was made, the decision is repeated.
+Stops and their liftings are entries in the tenant's chain, in a conversation of their own. Every transaction reads the
+length of that conversation. If the length has changed since a decision was made, the decision is repeated.
 """
 
 import uuid
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from bylaw.record.entry import Draft, Entry, is_altered
 
 STOPS = "bylaw/stops"
-"""The conversation that holds these entries."""
+"""The conversation that contains these entries."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
 """The maximum duration of a stop, in seconds. Permanent rules belong in the pack."""
@@ -33,7 +33,7 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
     name: str
     """The name of the agent, tool or policy. It is empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on writes under the stop: ask a reviewer about each of them, or deny them all."""
+    """The decision on writes under the stop: either ask a reviewer about each of them, or deny all of them."""
     by: str
     reason: str
     until: float
@@ -64,7 +64,7 @@ class Stopped(Struct, frozen=True, omit_defaults=True):
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning given when the stop is created: no call so far matches it."""
+    """A warning that is given when the stop is created: no call so far matches the stop."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
@@ -74,7 +74,7 @@ class Stops(Struct, frozen=True):
     """The stops of a tenant that have not been lifted, as of a certain entry."""
 
     revision: int = 0
-    """How many entries there are about stops."""
+    """The number of entries about stops."""
     standing: tuple[Stop, ...] = ()
 
 
@@ -94,7 +94,7 @@ def stop_draft(tenant: str, step: Stop | Lift) -> Draft:
 
 
 def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
-    """Return every stop in these entries, in order. Raises ValueError if an entry was altered."""
+    """Return every stop in these entries, in order. Raises ValueError if any entry was altered."""
     found: dict[str, Stopped] = {}
     for entry in entries:
         if is_altered(entry) or entry.body is None:

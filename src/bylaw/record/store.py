@@ -1,4 +1,4 @@
-"""The log's store: an SQLite file or a PostgreSQL database. Each transaction writes a batch of drafts."""
+"""The log's store: an SQLite file or a PostgreSQL database. Each transaction writes one batch of drafts."""
 
 import time as clock
 from collections.abc import Generator, Iterable, Sequence
@@ -23,7 +23,7 @@ class Store(Reading):
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """Write groups of drafts, each of them completely or not at all."""
+        """Write groups of drafts. Each group is written completely or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -37,8 +37,8 @@ class Store(Reading):
             return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
-        """Empty the entries of a conversation, or of all conversations that ended before a time. Return how many there
-        were.
+        """Empty the entries of a conversation, or of all conversations that ended before a given time. Return the
+        number of emptied entries.
 
         The chain still verifies. An entry that lists the emptied entries and is signed with `key` is added to it.
         """
@@ -49,9 +49,9 @@ class Store(Reading):
             return removed
 
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
-        """Delete emptied entries before a time, up to the last anchored one. Verify the log first.
+        """Delete emptied entries before a given time, up to the last anchored one. Verify the log first.
 
-        The rest of the chain still verifies. A signed entry holds the hash at the new start of the chain.
+        The rest of the chain still verifies. A signed entry contains the hash at the new beginning of the chain.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -82,7 +82,7 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries. Heads and lengths are read once and written once."""
+    """Turns drafts into entries. Heads and lengths are each read once and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
         """`known` is the state of the log for the drafts' tenants, conversations and keys. `size` is the number of
@@ -97,7 +97,7 @@ class _Batch:
         self._salted = 0
 
     def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Return the entries for a group of drafts. If one draft cannot be written, return a reason for each draft."""
+        """Return the entries for a group of drafts. If any draft cannot be written, return a reason for each draft."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)

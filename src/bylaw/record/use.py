@@ -1,4 +1,4 @@
-"""Uses of limits across conversations. Entries record them, and a table counts them.
+"""Uses of limits that span conversations. Entries record the uses, and a table counts them.
 
 A use is counted and added in the transaction that writes the decision, so two workers never both get the last one. If a
 call is refused, its use is cancelled. If a call may have run, its use still counts.
@@ -17,45 +17,45 @@ if TYPE_CHECKING:
 
 
 class Use(Struct, frozen=True, omit_defaults=True):
-    """A use that a decision adds or cancels, in the form stored in its entry."""
+    """A use that a decision adds or cancels, in the form in which its entry stores it."""
 
     decision: str
     limit: str
     whose: str = ""
-    """The agent or customer that the use counts for. It is empty for the tenant."""
+    """The agent or customer for whom the use is counted. It is empty if the use is counted for the tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Add the use only if fewer than this many are counted. 0 always adds it, because a reviewer approved the call or
-    the limit is not enforced yet.
+    """Add the use only if fewer than this many uses are counted. With 0, the use is always added, because a reviewer
+    approved the call or the limit is not enforced yet.
     """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name that the use is counted under. It is hashed, because the person may be private."""
+        """The name under which the use is counted. It is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names that count towards `most`: this use's own name, and names that may mean the same person."""
+        """The names that count towards `most`: the name of this use, and names that may refer to the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
 PERHAPS = " (perhaps)"
-"""A suffix for uses of names that a tool may treat as the same name. They are counted under what the names have in
-common.
+"""A suffix for uses under names that a tool may treat as the same name. They are counted under the part that the names
+have in common.
 """
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """Return the name for one person's uses of one limit."""
+    """Return the name under which one person's uses of one limit are counted."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """Return the names that `whose`, or a similar name, is counted under."""
+    """Return the names under which `whose`, or a similar name, is counted."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 

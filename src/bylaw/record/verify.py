@@ -1,8 +1,8 @@
-"""Verifies a log: every entry matches its digest, and every link follows from the previous one.
+"""Verifies a log: every entry must match its digest, and every link must follow from the previous one.
 
 Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without leaving
-a trace. Anchors reveal such changes. An anchor is the end of each chain at a certain time, stored outside the database:
-on another disk, in another account or on paper.
+a trace. Anchors reveal such changes. An anchor is the end of each chain at a particular time, stored outside the
+database: on another disk, in another account or on paper.
 """
 
 import os
@@ -32,12 +32,12 @@ class Verified(Struct, frozen=True):
     tenant: str
     entries: int
     removed: int
-    """How many entries had their content removed. The chain still covers them, and a signed entry lists them."""
+    """The number of entries whose content was removed. The chain still covers them, and a signed entry lists them."""
     head: str
     """The last hash. A copy stored elsewhere reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """How many emptied entries were deleted from the start."""
+    """The number of emptied entries that were deleted from the beginning."""
 
 
 def verify(
@@ -45,8 +45,8 @@ def verify(
 ) -> Verified:
     """Verify a tenant's chain from its first entry. The log may be in use, because it is read in one snapshot.
 
-    The chain must contain `head`, a hash that was noted earlier. Each anchor must match its entry. Removals must be
-    signed with `key`.
+    The chain must contain `head`, a hash that was noted earlier. Each anchor must match its entry. Removals must have a
+    signature made with `key`.
     """
     with store.at_one_moment():
         return _verify(store, tenant, head, [each for each in anchors if each.tenant == tenant], key)
@@ -93,7 +93,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
                 faults.append(f"entry {number} of conversation `{entry.conversation}` is in the wrong position")
             lengths[entry.conversation] += 1
         elif entry.kind == "stop":
-            # Emptied stops still count, because decisions use their number to notice changed stops.
+            # Emptied stops are still counted, because decisions use the number of stops to notice changes.
             lengths[STOPS] += 1
         if entry.kind == "approval" and not entry.is_removed and not wrong:
             tell(told, entry)
@@ -140,7 +140,7 @@ def _those(run: tuple[int, int]) -> str:
 
 
 def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Return the conversations that have more or fewer entries than were written."""
+    """Return the conversations that have more or fewer entries than were written to them."""
     faults: list[str] = []
     for name in sorted({*found, *written}):
         here, said = found.get(name, 0), written.get(name)
@@ -223,9 +223,9 @@ def _differs(row: Approval, told: Approval | None) -> str:
 
 
 OFTEN = 300.0
-"""Seconds between two anchors."""
+"""The number of seconds between two anchors."""
 AGAIN = 10.0
-"""Seconds until the next attempt after a failure."""
+"""The number of seconds until the next attempt after a failure."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -233,7 +233,9 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """Return the anchor file of a log. It is next to a log file. For a database server, it is in the current folder."""
+    """Return the anchor file of a log. For a log file, it is in the same folder. For a database server, it is in the
+    current folder.
+    """
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
@@ -249,7 +251,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # A crash may have truncated the last line. The next anchor starts a new one.
+            # A crash may have truncated the last line. The next anchor begins on a new line.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is not an anchor", place=f"{path}:{number}", hint=hint) from None
@@ -257,8 +259,8 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write anchors for the chains that have grown. `known` holds the last anchored entry of each chain and
-    is updated.
+    """Write anchors for the chains that have grown. `known` contains the last anchored entry of each chain and is
+    updated.
     """
     now = time.time()
     made = [
@@ -272,7 +274,7 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(descriptor, "ab") as stream:
-            # Start a new line after a truncated one.
+            # Begin a new line after a truncated one.
             stream.write(b"".join([b"\n" if _is_cut(path) else b"", *(_encode(each) + b"\n" for each in made)]))
             stream.flush()
             os.fsync(stream.fileno())
@@ -290,7 +292,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Writes the anchors of a log at intervals in a separate thread, and once more when it ends."""
+    """Writes the log's anchors at intervals in a separate thread, and once more when the thread ends."""
 
     def __init__(
         self,
@@ -301,7 +303,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """After each attempt, `failing` is called with whether it failed."""
+        """After each attempt, `failing` is called with True if the attempt failed, otherwise with False."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

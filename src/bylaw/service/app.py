@@ -78,7 +78,7 @@ LARGEST = 1 << 20
 """The maximum size of a request in bytes."""
 
 TELL = 0.25
-"""Seconds until the counts of one worker are visible to the others."""
+"""The number of seconds until one worker's counts are visible to the others."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
@@ -123,7 +123,7 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """The web pages, if there are any. `is_page` recognises their addresses."""
+        """The web pages, if any. `is_page` recognises their addresses."""
         self._is_page = is_page
         self._url = url
         """The public URL. The client's own `Host` is never sent back, because it could direct other clients to another
@@ -167,7 +167,7 @@ class Service:
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request. Requests that an agent waits for take the shortest path."""
+        """Handle a request. Requests for which an agent is waiting take the shortest path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
@@ -180,7 +180,7 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """Return the status and body of a response, for keys with the role. A missing request body means that it was
+        """Return the status and body of a response, for keys that have the role. If the request body is missing, it was
         too large.
         """
         key = key_of(header, self._keys)
@@ -253,7 +253,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
-            # Events given once for all evaluations are recorded once.
+            # Events that are given once for all evaluations are recorded once.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -321,7 +321,7 @@ class Service:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
         except (BylawError, TimeoutError):
-            # Another gauge reports that the log cannot be reached.
+            # A different gauge reports that the log cannot be reached.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
@@ -332,7 +332,7 @@ class Service:
         return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """Return a response that needs no files, so that any thread can return it while the event loop is blocked."""
+        """Return a response that needs no files. Any thread can therefore return it while the event loop is blocked."""
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may be hanging"
         if self.desk.scheduler.is_working:

@@ -1,7 +1,7 @@
 """AuthZEN 1.0 evaluations: may this subject perform this action on this resource? The action is the tool call.
 
-https://openid.net/specs/authorization-api-1_0.html. `action.name` is the tool and `action.properties` its arguments.
-`context.conversation` names the conversation; `context.events` may list earlier events.
+https://openid.net/specs/authorization-api-1_0.html. `action.name` is the tool and `action.properties` contains its
+arguments. `context.conversation` names the conversation; `context.events` may list earlier events.
 """
 
 from typing import Any, Literal

@@ -46,15 +46,16 @@ from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""How many sessions are held in memory. Others are read from the log on demand."""
+"""The number of sessions that are held in memory. Others are read from the log on demand."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 """Errors that reject a request or make a response impossible."""
 LONG = 300
 """Conversations with more log entries than this are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""How many requests of one tenant may run at once, if requests may wait for a model or for the host's tools."""
+"""The number of requests of one tenant that may run at once, if requests may wait for a model or for the host's tools.
+"""
 PATIENCE = 2.0
-"""A log counts as unresponsive after this many seconds."""
+"""The log is considered unresponsive after this many seconds."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
@@ -82,7 +83,7 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """The current test of whether the log can be read, if one is in progress."""
+        """The running test of whether the log can be read, if there is one."""
 
     @property
     def open_sessions(self) -> int:
@@ -141,7 +142,7 @@ class Desk:
         await self.log.journal.let_others_go_on()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # The person who answers has a separate conversation, whose name the host need not know.
+            # The person who answers has a separate conversation. The host does not need to know its name.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         try:
@@ -157,7 +158,7 @@ class Desk:
         except BaseException:
             self._discard(session)
             raise
-        # If the host keeps the history, other conversations use the card too. They read the answer from the log.
+        # If the host keeps the history, other conversations use the card too, and they read the answer from the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
@@ -188,14 +189,14 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Return why the log cannot currently be read or written, or an empty string if it can."""
+        """Return the reason why the log cannot currently be read or written, or an empty string if it can."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
             return fault
         try:
             if self._probe is None or self._probe.done():
-                # If a test hangs, do not start another.
+                # If a test hangs, do not start another test.
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
@@ -242,13 +243,15 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """Return the conversation of a decision, or of its card, which may come from an earlier conversation."""
+    """Return the conversation that a decision, or its card, belongs to. A card may come from an earlier
+    conversation.
+    """
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:
-    """Return the response to an error. No call of the request was decided."""
+    """Return the response to an error. None of the request's calls was decided."""
     if not isinstance(error, BylawError):
         return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
     status = 400

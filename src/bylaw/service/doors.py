@@ -1,7 +1,8 @@
 """Limits the time, size and connections of unauthenticated clients.
 
 uvicorn's httptools protocol accepts a request head of any size and waits for its end forever. This protocol rejects a
-head that is too large (431) or too slow (408), and a slow body. It also limits the connections per client (429).
+head that is too large (431), a head that is too slow (408) and a body that is too slow. It also limits the connections
+per client (429).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -14,26 +15,26 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Limits(Struct, frozen=True):
-    """Limits for one client."""
+    """Limits that apply to one client."""
 
     head: int = 1 << 16
     """The maximum size of a request's head in bytes."""
     headers: int = 100
     """The maximum number of headers."""
     head_seconds: float = 10.0
-    """The time limit for the head, in seconds. It starts with the connection or, for later requests, with the first
-    byte.
+    """The time limit for the head, in seconds. It starts when the connection opens or, for later requests, when the
+    first byte arrives.
     """
     body_seconds: float = 30.0
     """The time limit for the body in seconds."""
     connections: int = 512
-    """How many connections an address may have at the same time, per worker. All clients behind one proxy share an
-    address.
+    """The number of connections that an address may have at the same time, per worker. All clients behind one proxy
+    share an address.
     """
 
 
 Part = Literal["head", "body"]
-"""The part of a request that is arriving."""
+"""The part of a request that is currently arriving."""
 
 
 class _TooMuch(Exception):
@@ -89,7 +90,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > limits.head or len(self.headers) > limits.headers:
-                # If the parser continued, the request would be handled.
+                # If the parser continued, the request would still be handled.
                 self._refuse_head()
                 raise _TooMuch
             self._stop()

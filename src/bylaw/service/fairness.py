@@ -1,5 +1,5 @@
-"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and lets small requests go
-first.
+"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and gives way to small
+requests.
 """
 
 import asyncio
@@ -13,27 +13,33 @@ from typing import TypeVar
 from bylaw.text.cost import Cost, current
 
 LARGE = 16 * 1024
-"""A request with at least this many bytes moves its tenant's work to the separate thread."""
+"""If a request has at least this many bytes, its tenant's work moves to the separate thread."""
 SLOW = 0.01
-"""Work counts as slow after this many CPU seconds."""
+"""Work is considered slow after this many CPU seconds."""
 SPARE = 0.05
 """How many CPU seconds of slow work a tenant may do before its work moves to the separate thread. Any work can be slow
-once, for example if garbage is collected during it.
+once, for example if garbage is collected while it runs.
 """
 SHARE = 20
-"""Slow work is made up for after this many times its duration, so it takes at most a twentieth of the loop's time."""
+"""Slow work is considered made up for after this many times its duration. It therefore takes at most a twentieth of the
+loop's time.
+"""
 ACTIVE = 1.0
-"""A tenant counts as active for this many seconds after its last request."""
+"""A tenant is considered active for this many seconds after its last request."""
 TOGETHER = 2
-"""How many requests of one tenant run at once while other tenants are active."""
+"""The number of requests of one tenant that run at once while other tenants are active."""
 REST = 3
-"""How long a tenant pauses after work in the thread while others are active, as a multiple of that work's duration."""
+"""How long a tenant pauses after its work in the thread while other tenants are active, as a multiple of that work's
+duration.
+"""
 LINGER = 0.003
-"""For this many seconds after small work, the loop counts as busy, because the response may not have been
-written yet.
+"""The loop is considered busy for this many seconds after small work, because the response may not have been written
+yet.
 """
 PATIENCE = 4
-"""How long work in a thread waits for a busy loop at most, as a multiple of the time that the work itself has taken."""
+"""The maximum time that work in a thread waits for a busy loop, as a multiple of the time that the work itself has
+taken.
+"""
 
 Found = TypeVar("Found")
 
@@ -42,28 +48,30 @@ class Scheduler:
     """Decides where and in which order each tenant's work runs."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` requests per tenant at once, for requests that wait for a model or for the host's tools."""
+        """Allow up to `together` concurrent requests per tenant, for requests that wait for a model or for the host's
+        tools.
+        """
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Tenants take turns in the thread. Only one request of each tenant waits for it at a time."""
         self.is_working = False
-        """Whether the loop is doing a tenant's work."""
+        """Whether the loop is currently doing a tenant's work."""
         self._large: Counter[str] = Counter()
         self._paid_at: dict[str, float] = {}
-        """When each tenant will have made up for its slow work."""
+        """The time at which each tenant will have made up for its slow work."""
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """When each tenant last made a request, most recent last."""
+        """The time of each tenant's last request, with the most recent last."""
         self._answering: Counter[str] = Counter()
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        """Requests that wait for other requests of the same tenant."""
+        """Requests that are waiting for other requests of the same tenant."""
         self._busy_until = 0.0
-        """The time until which the loop counts as busy."""
+        """The time until which the loop is considered busy."""
 
     async def request(self, tenant: str, size: int, answer: Callable[[], Awaitable[Found]]) -> Found:
-        """Answer a request of `size` bytes when it is the tenant's turn."""
+        """Answer a request of `size` bytes when its tenant's turn comes."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         if self._may_enter(tenant):
@@ -87,7 +95,7 @@ class Scheduler:
         is_large = is_large or (cost is not None and cost.is_large)
         if is_large or self._moves(tenant):
             async with self._turns[tenant]:
-                # The large or slow work that this work waited for may have ended.
+                # The large or slow work for which this work was waiting may have ended.
                 if is_large or self._moves(tenant):
                     return await self._run_beside(tenant, work)
         return self._run_here(tenant, work)
@@ -151,22 +159,22 @@ class Scheduler:
 
     @property
     def busy_for(self) -> float:
-        """How many seconds the thread should wait."""
+        """The number of seconds that the thread should wait."""
         return self._busy_until - time.monotonic()
 
 
 class _Piece:
-    """Work in the thread. It pauses while the loop is busy."""
+    """Work that runs in the thread. It pauses while the loop is busy."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.worked = 0.0
         self.took = 0.0
-        """The seconds that the work has taken, without the time spent waiting for other work."""
+        """The number of seconds that the work itself has taken, without the time spent waiting for other work."""
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Run the work. Whenever it counts its steps, pause if necessary."""
+        """Run the work. Each time the work counts a step, pause if necessary."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

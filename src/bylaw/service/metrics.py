@@ -1,11 +1,11 @@
-"""Counters of the service in Prometheus's text format, and OpenTelemetry spans if its API is installed.
+"""Service counters in Prometheus's text format, and OpenTelemetry spans if the OpenTelemetry API is installed.
 
 Workers share their counts in memory, so that each worker can report totals. A worker that restarts continues from its
 last counts.
 
-Each request has one span with an event per decision (this requires the extra `otel`). The host chooses the provider and
-the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies,
-but no message text.
+Each request has one span, with an event for each decision (this requires the extra `otel`). The host chooses the
+provider and the exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer
+and policies, but no message text.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -31,10 +31,10 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """Counts of the service, or of one worker, since its start. Only one thread writes them."""
+    """The counts of the service or of one worker, since it started. Only one thread writes them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
-    """Decisions by tenant, by answer, and by whether the call may run."""
+    """Decisions by tenant, by answer, and by whether the call is allowed to run."""
     requests: dict[tuple[str, int], int] = field(default_factory=Counter[tuple[str, int]])
     """Requests by route and status."""
     events: dict[str, int] = field(default_factory=Counter[str])
@@ -42,7 +42,7 @@ class Metrics(Struct):
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """Commits of earlier workers and of other workers."""
+    """Commits made by earlier workers and by other workers."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
@@ -54,15 +54,15 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """Record how long a request for decisions took, including the time for the log."""
+        """Record how long a request for decisions took, including the time spent on the log."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
         """Return the Prometheus page: the decisions and events of one tenant, or the totals if there is no key.
 
-        `waits` is how long the log has not responded, and `anchors_failing` how long no anchor could be written, in
-        seconds.
+        `waits` is how long the log has been unresponsive, and `anchors_failing` is how long anchor writes have been
+        failing, both in seconds.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -106,17 +106,17 @@ def _quoted(label: str) -> str:
 
 
 class Tracing:
-    """Creates spans, with a given provider or with the host's."""
+    """Creates spans with a given provider or with the host's provider."""
 
     def __init__(self, provider: Any = None) -> None:
         self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
         self.is_on = provider is not None or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-        """Whether there is a provider. A host sets its provider before it starts the service."""
+        """Whether there is a provider. A host must set its provider before it starts the service."""
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """Open the span of a request. If the headers name a span of the caller, the new span is its child. Call the
-        result with the status.
+        """Open the span of a request. If the headers name one of the caller's spans, the new span is its child. Call
+        the result with the status.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}
@@ -155,7 +155,7 @@ _TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""How often reading is tried while counts are being written."""
+"""The number of attempts to read the counts while they are being written."""
 
 
 class Board:
@@ -174,7 +174,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """Return the counts of one worker, or None before it has written any."""
+        """Return a worker's counts, or None if it has not written any yet."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -190,7 +190,9 @@ class Board:
 
 
 class Failing:
-    """Since when an operation has been failing, shared by all workers. Create this object before the workers."""
+    """The time since when an operation has been failing, shared by all workers. Create this object before the
+    workers.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)

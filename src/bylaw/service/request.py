@@ -194,7 +194,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The reviewer's name, used if the service has no keys. If it has keys, the name of the key is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise an error unless the request adds or lifts a stop, and refers to something in the pack."""
+        """Raise an error unless the request adds or lifts a stop and refers to something that exists in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops needs either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -386,5 +386,5 @@ _told = attrgetter(*_TOLD)
 
 
 def _speaks(ground: Ground) -> bool:
-    """Whether a ground is worth reporting. Most grounds only permit the call."""
+    """Whether a ground is worth reporting. Most grounds do no more than permit the call."""
     return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

@@ -33,20 +33,21 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""How many new objects start a collection of new objects, which takes one or two milliseconds."""
+"""The number of new objects that starts a collection of new objects. Such a collection takes one or two milliseconds.
+"""
 NEVER = 1_000_000
 IDLE = 1.0
-"""The worker counts as idle after this many seconds without a request."""
+"""The worker is considered idle after this many seconds without a request."""
 SELDOM = 60.0
 """The minimum time between full collections, in seconds."""
 AT_LAST = 900.0
-"""The longest time without a full collection, in seconds, even under constant load."""
+"""The maximum time between full collections, in seconds, even under constant load."""
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """Start garbage collection in a separate thread. `requests` returns how many requests there were so far."""
+    """Start garbage collection in a separate thread. `requests` returns the number of requests so far."""
     gc.collect()
-    # The pack lives as long as the worker, so garbage collection need not scan it.
+    # The pack lives as long as the worker, so garbage collection does not need to scan it.
     gc.freeze()
     gc.set_threshold(NEW, NEVER, NEVER)
     threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()
@@ -65,7 +66,7 @@ def _look(requests: Callable[[], int]) -> None:
 
 
 STILL = 2.0
-"""The loop counts as blocked after this many seconds without a tick."""
+"""The loop is considered blocked after this many seconds without a tick."""
 LOOK = 0.25
 PATIENCE = 0.5
 """How many seconds a client has to send the rest of a request's head."""
@@ -74,18 +75,18 @@ LARGEST = 1 << 16
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Takes the method, the path, the headers, and how many seconds the loop has been blocked. Returns status, content type
-and body.
+"""Takes the method, the path, the headers, and the number of seconds for which the loop has been blocked. Returns the
+status, content type and body.
 """
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Connections that the loop had already accepted
-    keep waiting.
+    """Accepts new connections while the loop is blocked. Connections that the loop has already accepted keep
+    waiting.
     """
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """`taken` is the socket that the loop listens on."""
+        """`taken` is the socket on which the loop listens."""
         self._taken = taken
         self._answer = answer
         self._ticked: float | None = None
@@ -101,7 +102,7 @@ class StandIn:
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """Return for how many seconds the loop has been blocked, or 0 if that is not long."""
+        """Return the number of seconds for which the loop has been blocked, or 0 if this is not long."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 
@@ -114,7 +115,7 @@ class StandIn:
                         with suppress(BlockingIOError):
                             self._serve(self._taken.accept()[0])
                 except (OSError, ValueError, RuntimeError):
-                    # The client has disconnected, the counts changed because the loop resumed, or the socket was
+                    # The client has disconnected, the counts have changed because the loop resumed, or the socket was
                     # closed.
                     if self._taken.fileno() < 0:
                         return
@@ -134,7 +135,7 @@ class StandIn:
             status, kind, body = self._answer(words[0], path, headers, self._stood_still())
             about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # Closing a connection with unread data would lose the response.
+            # If a connection with unread data were closed, the response would be lost.
             client.shutdown(socket.SHUT_WR)
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and client.recv(LARGEST):
@@ -149,19 +150,19 @@ def _until_blank(client: socket.socket) -> bytes:
 
 
 KEEP_ALIVE = 75
-"""How many seconds a connection may be idle. Reverse proxies close their connections earlier, so they never meet a
-closed one.
+"""How many seconds a connection may be idle. Reverse proxies close their connections earlier than this, so they never
+encounter a closed one.
 """
 
 TURN = 0.001
-"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often but
-only briefly.
+"""The thread switch interval in seconds. The thread that writes the log needs the interpreter often, but only briefly
+each time.
 """
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""How many connections may wait to be accepted."""
+"""The number of connections that may wait to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
@@ -185,7 +186,7 @@ def check_url(url: str) -> None:
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Bind one socket per worker, so that the printed address already accepts connections."""
+    """Bind one socket per worker before the address is printed, so that the address already accepts connections."""
     first = _bound(host, port, shares=False)
     if count == 1:
         first.listen(BACKLOG)
@@ -193,7 +194,8 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("on this system, several workers cannot share a port", hint="remove --workers")
-    # The first bind has shown that the port is free. Several sockets can share a port only on explicit request.
+    # The first bind has shown that the port is free. Several sockets can share a port only if this is explicitly
+    # requested.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -254,7 +256,7 @@ def run(
 
 @contextmanager
 def _stopping_well() -> Generator[None]:
-    """Suppress the signal that uvicorn raises again after a clean stop."""
+    """Suppress the signal that uvicorn raises again after a clean shutdown."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -286,11 +288,11 @@ def _tracing() -> Any:
 
 
 SOON = 5.0
-"""A worker that crashes within this many seconds counts as having failed to start."""
+"""If a worker crashes within this many seconds, it is considered to have failed to start."""
 AGAIN = 2.0
 """A worker that is still running after this many seconds gets the signal again."""
 FALLS = 3
-"""After this many failed starts in a row, the service gives up."""
+"""After this many consecutive failed starts, the service gives up."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
@@ -305,7 +307,8 @@ class _Workers:
         self._running: dict[int, tuple[int, float]] = {}
         """The number and start time of each worker, by process id."""
         self._is_ending = False
-        # Nothing is written to this pipe. Reading from it ends when the last process that could write to it has ended.
+        # Nothing is written to this pipe. A read from it returns when the last process that could write to it has
+        # ended.
         self._life, self._ours = os.pipe()
 
     def run(self) -> int:

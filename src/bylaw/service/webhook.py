@@ -1,4 +1,4 @@
-"""Notifies another service of pending approvals, with one request per approval from a separate thread.
+"""Notifies another service of pending approvals. A separate thread sends one request per approval.
 
 Each worker reports an approval once, with a few retries. A receiver that must not miss any approval should also poll
 `/v1/approvals` or watch the gauges. If there is a secret, the body is signed.
@@ -24,11 +24,11 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""Seconds before the first retry. Each pause after that is twice as long as the one before."""
+"""The number of seconds before the first retry. Each later pause is twice as long as the one before it."""
 PATIENCE = 10.0
 """How many seconds the receiver has to respond."""
 MOST = 10_000
-"""How many notifications may be queued, and how many approvals are remembered."""
+"""The number of notifications that may be queued, and the number of approvals that are remembered."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 
@@ -40,7 +40,7 @@ def check_hook(url: str) -> None:
 
 
 class Waiting(Struct, frozen=True, tag="approval.waiting"):
-    """A call is waiting for a person."""
+    """A call is waiting for a person to approve it."""
 
     tenant: str
     approval: str
@@ -67,7 +67,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Queue the approvals in these decisions that have not been queued before."""
+        """Queue the approvals requested in these decisions, except those that have been queued before."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
