@@ -13,7 +13,7 @@ def report_command(
     target: Annotated[Path | None, "--to FILE", "Where to write the report (default: OUT/report.html)."] = None,
     opening: Annotated[str, "--opening ID", "The finding to show first."] = "",
 ) -> None:
-    """Write an audit as an HTML report."""
+    """Write the HTML report of an audit."""
     from bylaw.audit.report import write_report
 
     print(f"wrote {write_report(out, target, opening=opening)}")

@@ -63,7 +63,7 @@ def review_command(
     page: Annotated[File, "Also write the review as an HTML page. Requires the `serve` extra."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
-    """Review the checks in a pack, and accept or reject them."""
+    """Review the checks of a pack, and accept or reject them."""
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
         raise UsageError("a review requires your name", hint=f"add --by {_user()}")

@@ -104,7 +104,7 @@ def risk_command(
 
 @click.group("rules", cls=InOrder)
 def rules_command() -> None:
-    """List, draw and learn the rules in a pack."""
+    """List, draw and learn the rules of a pack."""
 
 
 @command("eval", rules_command)

@@ -32,7 +32,7 @@ def sql_command(
     base: Annotated[Folder, "An earlier audit; its views are base.calls and so on."] = None,
     to: Annotated[str, click.Choice(("table", "csv", "jsonl")), "How to print the rows."] = "table",
 ) -> int:
-    """Query an audit's tables.
+    """Query audit tables.
 
     The tables are conversations, calls, findings, open_questions and missing_facts.
     """

@@ -22,7 +22,7 @@ def tools_command(
     digests: Annotated[tuple[str, ...], "--accept DIGEST", "Accept the description with this digest."] = (),
     by: Annotated[str, "Your name, for the record.", {"show_default": "you", "default": getpass.getuser}],
 ) -> int:
-    """Review and accept changed descriptions of an MCP server's tools.
+    """Review and accept changed tool descriptions of an MCP server.
 
     FILE is written by `bylaw proxy --tools FILE`. Until a changed description is accepted, the agent sees the old one
     and calls of the tool need approval. The exit status is 1 while any description awaits review.
