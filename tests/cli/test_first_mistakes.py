@@ -113,7 +113,7 @@ MISTAKES = [
         change("entities.yaml", "    key: order_id", "   key: order_id"),
         "check pack",
         "entities.yaml:6",
-        "begin in the same column",
+        "in the same column",
     ),
     Mistake(
         "wrong indentation in a guard",
