@@ -210,6 +210,7 @@ def test_a_subject_does_not_go_on_in_the_conversation_of_another(app: Any) -> No
     for stranger in ("user", "service", ""):
         assert refund_by({"type": stranger, "id": "mallory"}) is False
     assert refund_by({"type": "user", "id": "mallory", "properties": {"signed_in_as": "bob"}}) is False
+    assert refund_by({"type": "user", "id": "mallory", "properties": {"signed_in_as": "ann"}}) is False
     assert refund_by({"type": "agent", "id": "shop-bot", "properties": {"signed_in_as": "mallory"}}) is False
     assert refund_by({"type": "user", "id": "ann"}) is True
 

@@ -326,7 +326,10 @@ class ShieldMiddleware(Middleware):
         session.channel.files_questions = (
             said is None and not (call.can_ask or call.agent) and self.shield.log is not None
         )
-        if round.question or round.card:
+        if (round.question or round.card) and not call.agent:
+            if said is not None:
+                # What the user wrote before the answer may be a no.
+                self._sessions.follower(session).follow(self._handed.own(session, said))
             session.channel.puts_cards = take(session, answer, question=round.question, card=round.card)
             return self._decide_now(call, id), id
         turn = turn_in(call.meta)

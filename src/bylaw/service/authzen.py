@@ -137,7 +137,8 @@ def request_of(evaluation: Evaluation) -> DecideRequest:
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
     context, agent = {**subject.properties, "subject": subject.id}, subject.id
     if subject.type != AGENT:
-        context.setdefault(PRINCIPAL, subject.id)
+        if context.setdefault(PRINCIPAL, subject.id) != subject.id:
+            raise BadRequest(f"the subject is `{subject.id}`, but its `{PRINCIPAL}` is `{context[PRINCIPAL]}`")
         agent = about.agent
     call = (evaluation.action.name, arguments, about.call_id)
     return DecideRequest(about.conversation, *call, events=about.events, context=context, agent=agent)
