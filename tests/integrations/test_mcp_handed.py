@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
+from bylaw import Shield, load_pack
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.history import Heard, Turn
-from bylaw.integrations.mcp_result import RESOURCE, HandedOut, own_words
+from bylaw.integrations.mcp_result import PROMPT, RESOURCE, HandedOut, own_words
 from tests.integrations.mcp_model import answering, asked
 from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before
@@ -163,3 +164,17 @@ def test_a_text_that_was_handed_out_does_not_silence_the_user(tmp_path: Path, no
         again = [*asked, Heard(no), Turn(PUT_EXTEND), Heard("Yes")]
         follower.follow(handed.own(session, again))
         assert follower.decide("x", "extend_rental", EXTEND).allowed
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["the whole history", "only what is new"])
+def test_a_prompt_that_repeats_the_users_words_does_not_speak_for_the_user(whole: bool) -> None:
+    asked, yes = Heard("Pay 20 to Ann."), Heard("Yes, please.")
+    with Shield(load_pack("clinic")) as shield, shield.session("c") as session:
+        session.messages([{"role": "user", "content": asked.text}, {"role": "user", "content": yes.text}])
+        handed = HandedOut()
+        handed.note(session, PROMPT, [{"text": yes.text}], "p")
+        sent = [asked, yes, yes] if whole else [yes]
+        *earlier, last = handed.own(session, sent)
+    assert earlier == sent[:-1]
+    assert isinstance(last, Heard)
+    assert (last.text, last.whole) == ("", False)

@@ -168,7 +168,7 @@ class _Seen(Struct):
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])
     """Normalised texts and their lines."""
-    said: set[str] = field(default_factory=set[str])
+    said: list[str] = field(default_factory=list[str])
 
 
 class HandedOut:
@@ -197,12 +197,19 @@ class HandedOut:
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
             return [*said]
+        told = [(part, own_words(part.text, texts)) if isinstance(part, Heard) else (part, "") for part in said]
+        heard = [(part.text, own) for part, own in told if isinstance(part, Heard)]
+        # If the whole history is sent again, the user wrote its earlier messages before. The others are new.
+        earlier = zip(heard, seen.said, strict=False)
+        is_whole = len(heard) >= len(seen.said) and all(known in words for words, known in earlier)
+        known = len(seen.said) if is_whole else 0
         found: list[Part] = []
-        for part in said:
-            if isinstance(part, Heard) and part.text not in seen.said:
-                own = own_words(part.text, texts)
-                # A server may return any words, even "No, stop." It is then unknown whether the user wrote them.
-                part = replace(part, text=own, whole=part.whole and own == part.text.strip())
+        for part, own in told:
+            if isinstance(part, Heard):
+                known -= 1
+                if known < 0:
+                    # A server may return any words, even "No, stop." It is then unknown whether the user wrote them.
+                    part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found
 
@@ -214,7 +221,7 @@ class HandedOut:
         events = session.since(seen.events)
         for event in events:
             if isinstance(event, Message) and event.by == "user":
-                seen.said.add(event.text)
+                seen.said.append(event.text)
             elif isinstance(event, Result) and event.call is None and event.tool in (RESOURCE, PROMPT):
                 seen.texts |= dict.fromkeys(_known_by(part["text"] for part in event.value()))
         seen.events += len(events)

@@ -137,8 +137,7 @@ def request_of(evaluation: Evaluation) -> DecideRequest:
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
     context, agent = {**subject.properties, "subject": subject.id}, subject.id
     if subject.type != AGENT:
-        if context.setdefault(PRINCIPAL, subject.id) != subject.id:
-            raise BadRequest(f"the subject is `{subject.id}`, but its `{PRINCIPAL}` is `{context[PRINCIPAL]}`")
+        context[PRINCIPAL] = subject.id
         agent = about.agent
     call = (evaluation.action.name, arguments, about.call_id)
     return DecideRequest(about.conversation, *call, events=about.events, context=context, agent=agent)
