@@ -147,6 +147,18 @@ def test_a_no_on_a_card_that_has_expired_still_ends_an_older_yes() -> None:
         assert asked_and_declined(session, after=600.0) != "allow"
 
 
+def test_a_new_card_does_not_renew_a_yes_to_an_expired_one() -> None:
+    with Shield(desk(TOOLS, "card, card: {lifetime: 60}")).session() as session:
+        session.user("Cancel R-1001.", time=0.0)
+        card = session.decide("cancel_order", ORDER, time=0.0).card
+        assert card is not None
+        session.agent(card.text, time=600.0)
+        session.user("Yes, please.", time=600.0)
+        assert session.decide("cancel_order", ORDER, time=600.0).card is not None
+        session.user("Thanks!", time=601.0)
+        assert session.decide("cancel_order", ORDER, time=601.0).answer != "allow"
+
+
 @pytest.mark.parametrize(
     ("consented", "fault"),
     [

@@ -202,7 +202,8 @@ class Cards:
         self._texts: dict[str, set[str]] = {}
         self._last: dict[str, str] = {}
         self._digests: dict[str, set[str]] = {}
-        self._expires: dict[str, float] = {}
+        self._expires: dict[str, list[tuple[int, float]]] = {}
+        """When the cards expire, by card digest, each with the step at which it was shown."""
         self._ends: dict[str, dict[int, set[str]]] = {}
         """Card texts, by their final characters and their length."""
         self._tools: set[str] = set()
@@ -326,7 +327,7 @@ class Cards:
                     self._texts.setdefault(event.card.digest, set()).add(text := card_form(event.card.text))
                     self._last[event.card.digest] = text
                     if event.card.expires is not None:
-                        self._expires[event.card.digest] = event.card.expires
+                        self._expires.setdefault(event.card.digest, []).append((step, event.card.expires))
                     self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
@@ -384,7 +385,9 @@ class Cards:
         """
         assert exchange.told_at is not None
         told, answered = self._events[exchange.told_at].time, self._events[exchange.answered_from].time
-        ends = self._expires.get(put.digest), told + self._words.lifetime if told is not None else None
+        shown = reversed(self._expires.get(put.digest, list[tuple[int, float]]()))
+        expires = next((end for step, end in shown if step < exchange.told_at), None)
+        ends = expires, told + self._words.lifetime if told is not None else None
         if any(_is_past(end, time) for end in ends for time in (answered, now)):
             return False
         return not is_ahead(answered, now) and not is_ahead(told, now)

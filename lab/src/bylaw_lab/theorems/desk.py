@@ -72,7 +72,7 @@ AMOUNTS = (("250.00", "250", "250.0"), ("90", "90.00"), ("1000.00", "1000"))
 
 SAYS: dict[Meaning, tuple[str, ...]] = {
     "yes": ("Yes", "yes", "Yes, please.", "Yes, go ahead.", "ok", "Sure, please do", "Yes!", "Please do.", "I agree"),
-    "no": ("No", "No, thanks", "no", "Nope", "Please don't", "Stop"),
+    "no": ("No", "No, thanks", "no", "Nope", "Please don't", "Stop", "Absolutely not"),
     "thanks": ("Thanks!", "Thank you", "Thank you very much"),
     "other": (
         "Yes, if it is free",
@@ -83,7 +83,6 @@ SAYS: dict[Meaning, tuple[str, ...]] = {
         "What does that cost?",
         "Hmm",
         "Wait",
-        "Absolutely not",
         "Cancel that",
         "I said no",
         "Oops, I pressed the wrong button",
