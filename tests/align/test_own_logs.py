@@ -125,7 +125,7 @@ def test_without_a_manifest_the_pack_must_be_named_and_a_changed_one_is_told(dat
     assert bylaw(alone, "align", "score", "--rows", "rl.jsonl", "--pack", "clinic", stdin=answer).returncode == 0
     ran = bylaw(alone, "align", "score", "--rows", "rl.jsonl", "--pack", "tau-airline/tau2", stdin=answer)
     assert ran.returncode == 2
-    assert "which pack `tau-airline/tau2` has not" in ran.stderr
+    assert "which is not in pack `tau-airline/tau2`" in ran.stderr
     made = tmp_path / "data" / "data.json"
     made.write_text(made.read_text().replace('"pack_digest": "', '"pack_digest": "0'))
     ran = bylaw(tmp_path / "data", "align", "score", "--rows", "rl.jsonl", stdin=answer)

@@ -350,7 +350,7 @@ def test_the_command_adds_and_sql_and_report_read_all_nights(shop: Shop) -> None
         )
         assert done.returncode == 0, done.stderr
         assert (
-            f"Read 1 new or changed logs ({day - 1} were known): 1 conversations, 0 replaced; {day} in total"
+            f"Read 1 new or changed logs ({day - 1} were already known): 1 conversations, 0 replaced; {day} in total"
             in done.stdout
         )
     found = Tables(shop.root / "state").query("SELECT conversation, verdict FROM calls ORDER BY conversation")[1]

@@ -133,7 +133,7 @@ def test_an_answer_that_failed_on_the_way_does_not_count_as_one(tmp_path: Path) 
     waiting = _requests(tmp_path)
     expired = [json.dumps({"custom_id": each.key, "response": None, "error": {"code": "expired"}}) for each in waiting]
     (tmp_path / "expired.jsonl").write_text("\n".join(expired))
-    with pytest.raises(Pending, match="2 requests wait for an answer, 2 of them again"):
+    with pytest.raises(Pending, match="2 requests wait for an answer, 2 of which must be answered again"):
         compile_pack(source(), Batch(tmp_path))
 
 

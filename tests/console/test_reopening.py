@@ -46,6 +46,6 @@ def test_a_half_written_audit_is_waited_for_and_no_form_is_taken(reader: Reader,
 
 def test_a_folder_that_is_gone_is_said_to_be(reader: Reader, out: Path) -> None:
     shutil.move(out, out.with_name("elsewhere"))
-    assert "was moved" in reader.get("/", 503)
+    assert "has been moved" in reader.get("/", 503)
     shutil.move(out.with_name("elsewhere"), out)
     assert json.loads((out / "summary.json").read_bytes())["date"] in reader.get("/")

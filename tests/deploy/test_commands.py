@@ -206,7 +206,7 @@ def test_each_audits_every_night(name: str, tmp_path: Path, nightly: dict[str, A
     assert command[:2] in (["audit", "/srv/logs"], ["audit", "/logs"])
     command[1] = str(tmp_path / "logs")
     assert "Read 1 new or changed logs" in (done := bylaw(tmp_path, *command)).stdout, done.stderr
-    assert "Read 0 new or changed logs (1 were known)" in bylaw(tmp_path, *command).stdout
+    assert "Read 0 new or changed logs (1 were already known)" in bylaw(tmp_path, *command).stdout
 
 
 def test_the_console_shows_what_the_nightly_audit_wrote(tmp_path: Path, nightly: dict[str, Any], port: int) -> None:

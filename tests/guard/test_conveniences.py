@@ -81,7 +81,7 @@ def some(x, rows):
         assert "`f` can end without a `return`" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]
         assert "`f` permits or denies and returns no value" in faults(text + "def f(x):\n    return deny('no')\n")[0]
         assert "there is no name `facts`" in faults(text + "def f(x):\n    return facts.Order(x).paid\n")[0]
-        assert "takes 2 arguments" in faults(text + "def f(x, y):\n    return x\n")[0]
+        assert "takes 2 positional arguments" in faults(text + "def f(x, y):\n    return x\n")[0]
         assert "takes `facts` here" in faults(text + "def f(facts):\n    return facts.Request.sure\n")[0]
         assert "calls itself" in faults(text + "def f(x):\n    return g2(x)\n\ndef g2(x):\n    return f(x)\n")[0]
 

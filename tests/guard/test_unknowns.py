@@ -171,7 +171,7 @@ class TestRule14Limits:
         assert (completion.outcome, completion.paths, completion.because) == (
             "undetermined",
             256,
-            "more than 256 paths",
+            "has more than 256 paths",
         )
 
     def test_a_reachable_number_of_paths_is_explored_to_the_end(self) -> None:

@@ -18,5 +18,5 @@ def test_conversations_on_the_old_pack_are_told_of(tmp_path: Path) -> None:
         assert told_of_stranded(log, old, []) == ""
         assert told_of_stranded(log, new, [old]) == ""
         told = told_of_stranded(log, new, [])
-    assert "1 conversation of the last day began under another version of the pack" in told
+    assert "1 conversation from the last day began under another version of the pack" in told
     assert "--earlier (north: 1)" in told

@@ -135,7 +135,7 @@ def test_elsewhere_than_at_loopback_only_with_keys() -> None:
 
 def test_the_command_makes_keys_and_refuses_to_listen_openly(tmp_path: Path) -> None:
     made = bylaw(tmp_path, "serve", "--new-key", "ann").stdout.split()
-    key, line = made[4], " ".join(made[-2:])
+    key, line = made[6], " ".join(made[-2:])
     assert line == key_line("ann", key)
     ran = bylaw(tmp_path, "serve", "--pack", "clinic", "--host", "0.0.0.0")
     assert (ran.returncode, "without keys" in ran.stderr) == (2, True)
