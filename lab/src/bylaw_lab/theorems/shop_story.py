@@ -96,7 +96,7 @@ class Shop(Story):
         return super().allow(decision, wanted)
 
     def read(self, wanted: Wanted, id: str) -> None:
-        """Look up an order. If the result is lost or cut off, the agent has seen nothing."""
+        """Look up an order. If the result is cut off, what was seen of the order before is unknown again."""
         order, since = true_name(wanted.arguments["order_id"]), len(self.events)
         left = {"paid": f"{self.paid[order]:.2f}", "refunded": f"{self.refunded[order]:.2f}"}
         record = json.dumps({"order_id": wanted.arguments["order_id"], **left})
@@ -107,6 +107,7 @@ class Shop(Story):
             self.events.append(Shown(order, self.paid[order] - self.refunded[order], since))
         elif way < 0.9:
             self.host.result(record[: self.rng.randrange(len(record))], *made)
+            self._last_seen.pop(self._name_here(wanted.arguments["order_id"]), None)
         elif way < 0.95:
             self.host.result("no answer", *made, error=True)
         else:
