@@ -33,16 +33,16 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know which conversation the call of `{}` belongs to."
 OWN = "adk_request_"
-"""The name prefix of the calls that ADK itself adds to ask for a confirmation or a credential."""
+"""ADK's own calls, which ask for a confirmation or a credential, have names with this prefix."""
 INPUT = "adk_request_input"
-"""A call in which ADK asks the user for words."""
+"""The ADK call that asks the user for text."""
 _UNSEEN = frozenset(
     (
         *("text", "thought", "thought_signature", "executable_code", "code_execution_result", "tool_call"),
         *("tool_response", "part_metadata", "media_resolution", "media_processing"),
     )
 )
-"""Fields of an agent's part that the user does not see as the agent's words."""
+"""Fields with text that the user does not see."""
 
 
 class _Allowed(NamedTuple):
@@ -55,12 +55,12 @@ class _Allowed(NamedTuple):
 
 
 class ShieldPlugin(Adapter, BasePlugin):
-    """Shields the tools of an app's agents. The app's sessions are the conversations.
+    """Shields the tools of an app's agents. Each session of the app is a conversation.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval asks for an ADK confirmation,
-    with a `Prompt` as payload. The answer is a payload too: `{"id": prompt["id"], "confirm": True}` for the user,
-    `"approve": True, "by": "ann"` for a reviewer. A confirmation that ADK declines is a denial. With `instruct`, the
-    shield's instructions are added to the agents'.
+    With `pauses`, a call that needs the user's confirmation or a reviewer's approval asks for an ADK confirmation with
+    a `Prompt` as payload. The answer is also a payload: `{"id": prompt["id"], "confirm": True}` for the user, or
+    `{"id": prompt["id"], "approve": True, "by": "ann"}` for a reviewer. Declining in ADK denies the call. With
+    `instruct`, the shield's instructions are added to the agents' instructions.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls whose tools raised an error, by conversation and id. Later events show what the model saw of the error.
+        """Calls whose tools raised an error, by conversation and id. Later events show the error as the model saw it.
         """
         self._allowed: dict[tuple[str, str], _Allowed] = {}
         """Running calls, by conversation and id."""
@@ -85,7 +85,7 @@ class ShieldPlugin(Adapter, BasePlugin):
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """Decide a call. If this returns None, the call runs. Any other value replaces the tool's result."""
+        """Decide a call. None means that the call runs. Any other value replaces the tool's result."""
         if self.is_idle:
             return None
         try:
@@ -106,9 +106,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         return False
 
     def _hold(self, tool: Any) -> None:
-        """If the agent's own callback, which runs after this plugin, has changed the call, decide again just before the
-        tool runs.
-        """
+        """Decide again just before the tool runs, because the agent's own callback may have changed the call."""
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
             return
@@ -136,7 +134,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
-        """Append advice to the result. A call that is waiting for a confirmation has no result yet."""
+        """Append advice to the result. A call that waits for a confirmation has no result yet."""
         place = _place(tool_context)
         allowed = self._allowed.pop(place, None)
         if allowed is None:
@@ -150,7 +148,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         return {"result": with_note(as_text(_shown(result)), allowed.decision.feedback)}
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
-        """Record that it is unknown whether the call ran."""
+        """Record that the call may or may not have run."""
         self._allowed.pop(_place(tool_context), None)
         self._failed.add(_place(tool_context))
 
@@ -170,8 +168,8 @@ class ShieldPlugin(Adapter, BasePlugin):
         return self._guard.decide(_key(session), session, parts, call, _answers(tool_context) if self._pauses else None)
 
     def _heard(self, session: Any) -> list[Part]:
-        """Return a session's history without the events that were rewound. Calls whose tools raised an error have no
-        known outcome.
+        """Return a session's history without the rewound events. If a tool raised an error, the outcome of its call is
+        unknown.
         """
         key = _key(session)
         follower = self._guard.followers.get(key, session)
@@ -192,7 +190,7 @@ class ShieldPlugin(Adapter, BasePlugin):
 
 
 class _InnerPlugin(ShieldPlugin):
-    """Inside a shielded tool, shields the tools of a runner that has no shield of its own."""
+    """Shields the tools of an unshielded runner that a shielded tool starts."""
 
     @property
     def is_idle(self) -> bool:
@@ -200,7 +198,7 @@ class _InnerPlugin(ShieldPlugin):
 
 
 def _watched(run: Any) -> Any:
-    """Wrap a runner's method so that, inside a shielded tool, the shield is added to the runner's plugins."""
+    """Wrap a runner method to add the shield to the runner's plugins when a shielded tool starts the runner."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, manager = carried(), self.plugin_manager
@@ -216,7 +214,7 @@ for _name in ("run_async", "run_live"):
 
 
 def _key(session: Any) -> str:
-    """Return a key for a session. Two users' sessions may have the same id."""
+    """Return a session's key. Sessions of two users may have the same id."""
     return f"{session.app_name}/{session.user_id}/{session.id}"
 
 
@@ -253,14 +251,14 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         by: By = "user" if event.author == "user" else "agent"
         given, hidden = (event.content.parts or ()) if event.content else (), event.actions.requested_tool_confirmations
         pieces = [piece for part in given for piece in _pieces(part, by, event.content.role)]
-        # Until a call is confirmed, the placeholder text in place of its result is not a result.
+        # The text in place of a result, before the call is confirmed, is not a result.
         pieces = [each for each in pieces if not (isinstance(each, Answered) and each.id in hidden)]
         if is_aside or (by == "user" and _node(event)):
             calls = [each for each in pieces if isinstance(each, Asked | Answered)]
             pieces = [each for each in calls if not (is_aside and is_told(each.id))]
         if pieces or (event.content and not given):
             parts += parts_of(by, pieces, event.id or "")
-        # What a machine heard is not certainly what was said.
+        # A transcript of speech may contain errors.
         if event.input_transcription:
             parts += parts_of("user", [event.input_transcription.text or "", None], event.id or "")
         if event.output_transcription and not is_aside:
@@ -269,7 +267,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
 
 
 def _pieces(part: Any, by: By, role: str) -> list[Piece]:
-    """Return the piece in a part, or an empty list if the part is not for the user."""
+    """Return the piece in a part. The list is empty if the part is not for the user."""
     if named := part.function_call or part.function_response:
         if (named.name or "").startswith(OWN):
             return [None] if named.name == INPUT else []
@@ -283,20 +281,20 @@ def _pieces(part: Any, by: By, role: str) -> list[Piece]:
 
 
 def _node(event: Any) -> str:
-    """Return the workflow node that an event comes from. User messages have no node. A message with a node is another
+    """Return the workflow node that created an event. User messages have no node. A message from a node is another
     agent's input.
     """
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 
 
 def _is_aside(event: Any, calls: set[str]) -> bool:
-    """Whether the speaker is an agent that another agent uses as a tool. The user may never see such a message."""
+    """Whether the speaker is an agent that another agent uses as a tool. The user may not see its messages."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
 def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
-    """Return a function that shows a prompt by stopping the call. ADK asks only once for each call."""
+    """Return a function that stops the call and shows a prompt. ADK asks only once for each call."""
     confirmation = tool_context.tool_confirmation
     if confirmation is None:
         return once(None)

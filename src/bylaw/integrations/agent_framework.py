@@ -39,7 +39,7 @@ from bylaw.trace.event import with_note
 class _Running(Struct, frozen=True, eq=False):
     follower: Follower
     histories: frozenset[str] = frozenset()
-    """The providers that store the agent's messages, by name."""
+    """The names of the providers that store the agent's messages."""
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
@@ -50,19 +50,19 @@ _UNSEEN = frozenset(
         *("shell_command_output",),
     )
 )
-"""Types of contents that the user does not see as the agent's words."""
+"""Types of content that the user does not see."""
 PROMPT = "bylaw"
-"""The key under which an approval request stores the prompt and a response stores the answer."""
+"""The key for the prompt in an approval request and for the answer in the response."""
 UNHEARD = "the shield does not know the conversation: install all of the shield's middleware"
 
 
 class ShieldMiddleware(Adapter):
     """Shields an agent. Put `all` last in the agent's list of middleware.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval becomes an approval request
-    whose additional properties contain a `Prompt` under `bylaw`. The response contains the answer under the same key:
-    `{"id": prompt["id"], "confirm": True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With
-    `instruct`, the shield's instructions are added to the agent's.
+    With `pauses`, a call that needs the user's confirmation or a reviewer's approval becomes an approval request. Its
+    additional properties contain a `Prompt` under `bylaw`. The response contains the answer under the same key: `{"id":
+    prompt["id"], "confirm": True}` for the user, or `{"id": prompt["id"], "approve": True, "by": "ann"}` for a
+    reviewer. With `instruct`, the shield's instructions are added to the agent's instructions.
     """
 
     @property
@@ -94,7 +94,7 @@ class _Run(AgentMiddleware):
 
 
 class _Model(ChatMiddleware):
-    """Follows each model request and its answer. The calls in one answer are decided as one turn."""
+    """Follows each model request and its answer. All calls in one answer are decided together."""
 
     def __init__(self, guard: Guard, instructions: str = "") -> None:
         self._guard = guard
@@ -130,7 +130,7 @@ class _Model(ChatMiddleware):
 
 
 class _Tool(FunctionMiddleware):
-    """Lets a function run, or returns an answer in its place."""
+    """Runs a function, or returns an answer in its place."""
 
     def __init__(self, guard: Guard, *, pauses: bool = False) -> None:
         self._guard = guard
@@ -151,7 +151,7 @@ class _Tool(FunctionMiddleware):
         if not decision.allowed:
             context.result = decision.feedback
             return
-        # The next messages show what the model sees of a failed call.
+        # The next messages show the failed call as the model sees it.
         is_known = follower is not None
         async with Execution(follower, call, decision, agent, reported=(Exception,)) if is_known else nullcontext():
             await call_next()
@@ -167,26 +167,26 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """Return the answer contained in a response to an approval request. The prompt in the request is not an answer."""
+    """Return the answer in a response to an approval request. The prompt in the request is not an answer."""
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
 
 def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
-    """Return a waiting call as one of the framework's approval requests."""
+    """Return a waiting call as an approval request of the framework."""
     id, occurrence = context.metadata["call_id"], context.metadata.get("function_call_occurrence_id")
     call = Content.from_function_call(id, context.function.name, arguments=prompt.arguments)
     call.id = occurrence
     marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
     name = occurrence or id
     if is_again:
-        # If a call needs a second question, the framework treats the first one as answered.
+        # When a call asks a second question, the framework treats its first question as answered.
         name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 
 
 def _watched_run(run: Any) -> Any:
-    """Wrap a run method so that every agent inside a function call gets the shield's middleware."""
+    """Wrap a run method to shield every agent that a function call starts."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, own = carried(), [*(self.middleware or ()), *(more.get("middleware") or ())]
@@ -234,7 +234,7 @@ def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[P
         by: By = "agent" if message.role == "assistant" else "user"
         pieces = [_piece(each) for each in message.contents if by == "user" or not _is_unseen(each)]
         if message.author_name or message.role == "tool":
-            # The words may be another participant's.
+            # Another participant may have written the text.
             pieces = [None if by == "user" and isinstance(each, str) else each for each in pieces]
         parts += parts_of(by, pieces, message.message_id or "", between="")
     return parts
@@ -255,14 +255,14 @@ def _piece(content: Any) -> Piece:
 
 
 def _is_unseen(content: Any) -> bool:
-    """Whether the user does not see a piece of an agent's message: thoughts, and calls that the provider makes."""
+    """Whether a part of an agent's message is hidden from the user, such as thoughts and the provider's own calls."""
     if content.type == "function_call":
         return bool(getattr(content, "hosted", None) or getattr(content, "informational_only", None))
     return content.type in _UNSEEN or content.type.endswith("_tool_call")
 
 
 def _is_nobodys(message: Any, histories: Set[str]) -> bool:
-    """Whether a message was written by the framework: a summary of other messages, or context from a provider."""
+    """Whether the framework wrote a message, such as a summary or context from a provider."""
     marks = message.additional_properties or {}
     group, source = marks.get("_group"), marks.get("_attribution")
     if any(

@@ -34,40 +34,40 @@ from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after the decision. Make the call again with the right arguments"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
-"""The prefixes of the prompts that the program itself submits."""
+"""The program's own prompts start with these texts."""
 MOST = 100
 PATIENCE = 10.0
-"""How many seconds to wait for the message that contains a call."""
+"""How many seconds to wait for the message with a call."""
 LIMIT = 30.0
 """The time limit for a decision, in seconds."""
 UNHEARD = "the shield did not receive the message with this call: wrap the messages in `guard.hear(...)`"
 LATE = "it was reported after other calls in the same message. Make the call again"
 UNSURE = "the shield received words that may be the user's, but no message contained them"
 REPLAY = "replay-user-messages"
-"""The option that makes the program echo the messages that the host has sent."""
+"""The option that makes the program repeat the messages that the host sent."""
 APPEND = "append-system-prompt"
-"""The program's option for text to append to a system prompt from a file."""
+"""The program's option that appends a text file to the system prompt."""
 
 
 class Prompts:
-    """Submitted prompts whose author is still unknown.
+    """Submitted prompts with an unknown author.
 
-    The hook receives every prompt: the user's, and those that the program creates when a subagent ends, a task is due
-    or a call continues. Only the host's own prompts are echoed among the messages, and summaries are never submitted.
-    So a prompt that was both submitted and echoed comes from the user.
+    The hook receives all prompts: those of the user, and those that the program creates when a subagent ends, a task is
+    due or a call continues. Among the messages, the program repeats only the host's prompts, and it never submits
+    summaries. So a prompt comes from the user if it was both submitted and repeated.
     """
 
     def __init__(self) -> None:
         self._submitted: deque[str] = deque(maxlen=MOST)
         self._before = 0
-        """How many prompts earlier runs have submitted."""
+        """The number of prompts submitted in earlier runs."""
 
     def submit(self, text: str) -> None:
         self._submitted.append(text)
         self._before = min(self._before, len(self._submitted) - 1)
 
     def sent(self, content: str | Sequence[Any]) -> str | None:
-        """Handle a message with the user's role. Return its text if the user wrote it."""
+        """Process a message with the user's role. Return its text if the user wrote it."""
         blocks = [] if isinstance(content, str) else [each.text for each in content if isinstance(each, TextBlock)]
         text = content if isinstance(content, str) else "\n".join(blocks)
         if text not in self._submitted:
@@ -81,24 +81,24 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether a prompt from this run that may be the user's has not been echoed yet."""
+        """Whether the program has not yet repeated one of this run's prompts, which may be the user's."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
 class HostHooks:
-    """The changes that the host's own hooks make to call arguments, by call id."""
+    """The arguments that the host's own hooks have changed, by call id."""
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
-        """How many host hooks are running for a call."""
+        """The number of host hooks that are running for a call."""
         self._idle = anyio.Condition()
         self._changed: dict[str, list[Any]] = {}
         self._decided: dict[str, Any] = {}
         """The arguments on which each decision was based."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap one of the host's hooks so that the decision waits for it. If the hook changes the call after the
-        decision, the call is stopped.
+        """Wrap a host hook so that the decision waits for it. The call is stopped if the hook changes it after the
+        decision.
         """
 
         async def run(told: Any, id: Any, context: Any) -> Any:
@@ -119,7 +119,7 @@ class HostHooks:
         return run
 
     def permitting(self, may: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the host's permission check, which runs after the decision and must not change the call."""
+        """Wrap the host's permission check. It runs after the decision and must not change the call."""
 
         async def run(tool: str, given: dict[str, Any], context: Any) -> Any:
             answer = await may(tool, given, context)
@@ -132,7 +132,7 @@ class HostHooks:
         return run
 
     async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """Return the arguments to decide on. The host's hooks have already run."""
+        """Return the arguments to decide on, after the host's hooks have run."""
         with anyio.move_on_after(patience):
             async with self._idle:
                 while self._running.get(id):
@@ -181,11 +181,11 @@ class _Made(NamedTuple):
 
 
 class ShieldHooks:
-    """Shields one conversation. Use the same object for the options and the messages of all its runs.
+    """Shields one conversation. Use the same object for the options and messages of all its runs.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred: the run ends, and
-    its result contains the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` take
-    the answers. A client that resumes the session continues the call. With `instruct`, `protect` adds the shield's
+    With `pauses`, a call that needs the user's confirmation or a reviewer's approval is deferred. The run ends, and its
+    result contains the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` take the
+    answers. A client that resumes the session continues the call. With `instruct`, `protect` adds the shield's
     instructions to the system prompt.
     """
 
@@ -206,26 +206,26 @@ class ShieldHooks:
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
-        """The model's current message, and why its turn is still open."""
+        """The model's current message, and the reason why its turn is still open."""
         self._heard: dict[str, anyio.Event] = {}
-        """For each call, an event that is set when the message containing the call arrives."""
+        """For each call, an event that is set when the call's message arrives."""
         self._made: dict[str, _Made] = {}
         """Calls that are allowed to run and have no result yet."""
         self._advice: dict[str, str] = {}
         self._inner: dict[str, tuple[str, Asked]] = {}
-        """Subagents' undecided calls by id, each with its message."""
+        """Each subagent call that has no decision yet, with its message, by call id."""
         self._planned: set[str] = set()
-        """Messages of subagents whose calls have been decided."""
+        """Subagent messages whose calls have been decided."""
         self._agent = ""
         """The inner agent that these hooks are for."""
         self._main: ShieldHooks | None = None
         self._host = HostHooks()
         self._order = anyio.Lock()
-        """Keeps reports to the session in the right order."""
+        """Keeps the order of reports to the session."""
 
     def inner(self, agent: str) -> "ShieldHooks":
-        """Return hooks for an inner agent in the same conversation, whose prompts are written by your code or by
-        another agent.
+        """Return hooks for an inner agent in the same conversation. Its prompts come from your code or from another
+        agent.
 
         The program's own subagents do not need these hooks. Give each inner agent a name.
         """
@@ -253,21 +253,21 @@ class ShieldHooks:
         )
 
     async def asked(self, call: Any) -> list[Prompt]:
-        """Return the prompts of a deferred call. The list is empty if the host's own hook deferred the call."""
+        """Return the prompts of a deferred call. The list is empty if the host's hook deferred the call."""
         follower = await self._ready()
         waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card. `by` says how the user answered, for example with a button."""
+        """Report the user's answer to a card. `by` names the way the user answered, such as a button."""
         await anyio.to_thread.run_sync(partial(confirm, self.session, prompt, yes, by=by))
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-        """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
+        """Report a reviewer's answer. `by` is the reviewer's name for the log."""
         await anyio.to_thread.run_sync(partial(approve, self.session, prompt, yes, by=by, note=note))
 
     async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """Yield the messages of a run and report them to the shield."""
+        """Yield a run's messages and report them to the shield."""
         async for message in messages:
             try:
                 await self._hear(message)
@@ -292,7 +292,8 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
-                    # If a message consists of blocks, the SDK passes on the text and silently drops pictures and files.
+                    # From a message with several blocks, the SDK passes on the text and silently drops pictures and
+                    # files.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
@@ -301,7 +302,7 @@ class ShieldHooks:
                 pass
 
     async def _ready(self) -> Follower:
-        """Return the follower once it has read the conversation's log."""
+        """Return the follower after reading the conversation's log."""
         if self._main is not None:
             return await self._main._ready()
         async with self._order:
@@ -310,7 +311,7 @@ class ShieldHooks:
         return self._follower
 
     async def _in_turn(self, work: Callable[[], None]) -> None:
-        """Run `work` in order without blocking the event loop. It may wait for the log."""
+        """Run `work` in order without blocking the event loop, because it may wait for the log."""
         async with self._order:
             await anyio.to_thread.run_sync(work)
 
@@ -332,7 +333,7 @@ class ShieldHooks:
             if id == deferred:
                 made.follower.interrupted(id, made.decision)
             else:
-                # It is unknown whether the call ran.
+                # The call may or may not have run.
                 made.follower.answered(id, "", captured=False, agent=made.agent)
         self.session.flush()
 
@@ -340,7 +341,7 @@ class ShieldHooks:
         text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
         name = message.message_id or ""
         if self._turn is None or self._turn[0] != name or not name:
-            # Each part of a model response is a separate message. All parts have the same id.
+            # Each part of a model response arrives as a separate message with the same id.
             self._end_turn()
             self._turn = (name, self.session.turn(text))
             self._turn[1].__enter__()
@@ -373,12 +374,12 @@ class ShieldHooks:
         except Exception as error:
             decision = undecided(self.session.shield, tool, arguments, error)
         if decision.allowed:
-            # An empty answer leaves the host's other checks in force.
+            # An empty answer does not skip the host's other checks.
             return {}
         return _deferred() if self._is_put(told, decision) else denied(decision.feedback)
 
     def _is_put(self, told: Any, decision: Decision) -> bool:
-        """Whether a call pauses until somebody answers. A subagent's call does not, because it could not continue."""
+        """Whether a call pauses for an answer. A subagent's call does not, because it could not continue."""
         if not self._pauses or told.get("agent_id"):
             return False
         return bool(prompts(decision)) and not is_declined(self.session, decision)
@@ -405,13 +406,13 @@ class ShieldHooks:
         return decision
 
     def _plan(self, follower: Follower, call: Asked, agent: str) -> None:
-        """Decide a subagent's parallel calls as a separate turn."""
+        """Decide a subagent's parallel calls as one turn."""
         self._end_turn()
         name, _ = self._inner.get(call.id, ("", call))
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
         tool = self.session.pack.schema.tools.get(call.tool)
         if name in self._planned and (tool is None or tool.effect == "write"):
-            # Other calls of the turn may have returned results that the subagent had not yet seen.
+            # The turn's other calls may have returned results that the subagent has not seen.
             raise RuntimeError(LATE)
         if name:
             self._planned.add(name)

@@ -1,8 +1,7 @@
-"""Follows a conversation through the history that a framework keeps. New messages are reported to the session, and each
-turn is decided once.
+"""Follows a conversation through a framework's history. Reports new messages to the session and decides each turn once.
 
-Each message is reported only once. A message that later disappears from the framework's history is still treated as
-reported. `history` aligns the two records.
+Each message is reported only once, even if it later disappears from the framework's history. `history` aligns the
+history with the reported messages.
 """
 
 import threading
@@ -35,24 +34,23 @@ from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
-"""Which of the user's answers are accepted: all, only answers to agent messages that were reported here, or none."""
+"""Which of the user's answers to accept: all, none, or only answers to agent messages reported here."""
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
-"""Separates an inner agent's name from the id of its call."""
+"""Separates an inner agent's name from its call's id."""
 
 
 class Follower:
-    """A framework's conversation. Several threads may use it."""
+    """A conversation in a framework. Several threads may use it."""
 
     def __init__(
         self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
     ) -> None:
         """Set `is_linked` if another principal spoke earlier in the same history.
 
-        `answers` says which of the user's answers are accepted. If the conversation has no name, a request may be a
-        repeat, or may come from an inner agent. Set `makes_calls` to False if calls are decided here and made
-        elsewhere.
+        `answers` says which of the user's answers to accept. Without a conversation name, a request may be a repeat or
+        come from an inner agent. Set `makes_calls` to False if the calls are made elsewhere.
         """
         self.session = session
         self._makes_calls = makes_calls
@@ -61,32 +59,32 @@ class Follower:
         """Whether another principal has spoken since this conversation's last message."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions about calls of the last turn that have not been made yet, by call id."""
+        """Decisions about the last turn's calls that have not run yet, by call id."""
         self._plans: set[tuple[str, str]] = set()
-        """Messages of inner agents whose calls have been decided."""
+        """Inner agents' messages whose calls have been decided."""
         self._given: dict[str, str] = {}
-        """The session's name for the last call that had a given id."""
+        """Maps a call id to the session's name for the last call with that id."""
         self._names: set[str] = set()
         self._inner: set[str] = set()
         self._before: dict[str, str] = {}
-        """Maps the new id of a call that was repeated after its question was answered to its earlier id."""
+        """Maps a repeated call's new id to its earlier id."""
         self._answered: set[str] = set()
         self._unannounced: set[str] = set()
-        """Ids of calls that were decided before the message containing them arrived."""
+        """Ids of calls that were decided before their message arrived."""
         self._open: set[str] = set()
-        """Names of allowed calls that have no result."""
+        """Names of allowed calls without a result."""
         self._past: set[str] = set()
-        """Names of calls for which a history shows no result."""
+        """Names of calls without a result in the history."""
         self._running: dict[str, str] = {}
         """The tools that are running in this process, by call id."""
         self._foreign: dict[str, str] = {}
-        """The inner agent that made a call, by call id. It contains only calls from a history that was passed as if it
-        were the user's.
+        """The inner agent that made a call, by call id. Only for histories of inner agents that were passed as the
+        user's.
         """
         self._foreign_heard: set[str] = set()
-        """The user messages in inner agents' histories that were passed as if they were the user's."""
+        """The user messages in inner agents' histories that were passed as the user's."""
         self._events = 0
-        """How many of the session's events this process knows."""
+        """The number of the session's events that this process knows."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -96,12 +94,12 @@ class Follower:
             self._recall()
 
     def _recall(self) -> None:
-        """Mark everything that came from the log or from another worker as already reported."""
+        """Mark all events from the log or from other workers as reported."""
         events = self.session.trajectory().events
         calls: dict[str, Call] = {}
         turns: dict[int, Known] = {}
         confirmed = -1
-        """The turn in which the user last answered a card that the host displayed."""
+        """The turn of the user's last answer to a card on the host's screen."""
         for step, event in enumerate(events):
             if isinstance(event, Result):
                 made = events[event.call] if event.call is not None else None
@@ -120,7 +118,7 @@ class Follower:
             if isinstance(event, Call):
                 calls[event.id] = event
         said = [event for event in events[self._events :] if isinstance(event, Message) and event.confirmation is None]
-        # Another worker handed the conversation to another principal.
+        # Another worker passed the conversation to another principal.
         last = [event.by for event in said[-2:] if not event.captured]
         self._is_passing = self._is_passing or last == ["agent", "user"]
         self._events = len(events)
@@ -144,7 +142,7 @@ class Follower:
             self._before[event.id] = before
             self._known.rename(id, before, event.id)
         elif not event.agent:
-            # The history does not contain the calls of inner agents.
+            # Inner agents' calls are not in the history.
             known = self._of_turn(event.turn, turns)
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
@@ -160,7 +158,7 @@ class Follower:
         return turns[turn]
 
     def follow(self, parts: Sequence[Part]) -> None:
-        """Process the history so far. If the last turn has no results, decide its calls. The calls of older turns have
+        """Process the history so far. If the last turn has no results, decide its calls. Calls of earlier turns have
         already run.
         """
         with self._lock:
@@ -169,14 +167,14 @@ class Follower:
                 self._catch_up()
                 self._follow(parts)
             except Exception as error:
-                # From here on, the history is incomplete, so nothing that depends on it is allowed.
+                # The history is incomplete from here on, so calls that depend on it are not allowed.
                 tell(error, "a conversation could not be processed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
                 self._events = self.session.length
 
     def leave(self) -> None:
-        """Record that another principal continues in the same history. Their messages are not reported here."""
+        """Record that another principal continues the history. That principal's messages are not reported here."""
         with self._lock:
             if not self._is_passing and self._events:
                 self.session.unheard()
@@ -185,13 +183,13 @@ class Follower:
             self._is_passing = True
 
     def hear(self, context: Mapping[str, Any] | None) -> None:
-        """Continue with the principal of `context`. Earlier messages from another principal are not reported again."""
+        """Continue with the principal of `context`. Messages of an earlier principal are not reported again."""
         with self._lock:
             if self.session.vouch(context or {}):
                 self._is_passing = True
 
     def lose(self) -> None:
-        """Record that part of the conversation was removed. The user's earlier agreement is no longer valid."""
+        """Record that part of the conversation was removed. The user's earlier consent is no longer valid."""
         with self._lock:
             if self._events:
                 self.session.unheard()
@@ -202,14 +200,14 @@ class Follower:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """Skip everything except the user's current message. Everything else belongs to another principal or is already
-        in the log.
+        """Skip everything but the user's current message. The rest belongs to another principal or is already in the
+        log.
         """
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
-            # The user has not spoken yet. The last user message is an earlier one.
+            # The last user message is an earlier one, because the user has not spoken yet.
             last = len(parts)
         self._known = KnownMessages()
         for part in parts[:last]:
@@ -255,13 +253,13 @@ class Follower:
         self._known.keep(marks, found, told, is_sure=gap is None)
 
     def _distrust(self) -> None:
-        """Distrust the user's latest answer, because an unconnected run may already have used it."""
+        """Ignore the user's latest answer, because another run may already have used it."""
         log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
         self.session.channel.reports_user = False
         self.session.unheard()
 
     def begin(self, id: str, tool: str, *, agent: str = "") -> None:
-        """Record that this process runs an allowed call until `finish`."""
+        """Record that an allowed call runs in this process until `finish`."""
         with self._lock:
             self._running[_inner(agent, id)] = tool
 
@@ -272,8 +270,8 @@ class Follower:
                 self._foreign, self._foreign_heard = {}, set()
 
     def _is_foreign(self, marks: Sequence[Mark], told: Set[int]) -> bool:
-        """Whether a history with new user messages belongs to an inner agent that was started in another thread by a
-        running call.
+        """Whether a history with new user messages belongs to an inner agent that a running call started in another
+        thread.
         """
         if not self._running or not any(marks[at].by == "user" for at in told):
             return False
@@ -282,7 +280,7 @@ class Follower:
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
         """Follow a history that contains an inner agent's calls.
 
-        The user may have written its messages in another run, so they are recorded as having unknown wording.
+        Its user messages may be the user's from another run, so their wording is recorded as unknown.
         """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
@@ -297,8 +295,8 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """Decide the parallel calls in the inner agent's message whose id is `key`. The user does not see the text of
-        that message.
+        """Decide the parallel calls in the inner agent's message with the id `key`. The user does not see the message's
+        text.
         """
         with self._lock:
             if key and (agent, key) in self._plans:
@@ -310,32 +308,32 @@ class Follower:
                         id = _inner(agent, call.id)
                         self._planned[id] = self._decide(Asked(id, call.tool, call.arguments), agent)
             except Exception as error:
-                # These calls are decided one by one when they are made.
+                # These calls are decided one by one when they run.
                 tell(error, f"the calls of `{agent}` could not be checked")
             self._events = self.session.length
 
     def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
-        """Plan the last turn of a history that contains the call with the given id."""
+        """Decide the calls of the last turn in a history if they include the call with this id."""
         turn = next((part for part in reversed(parts) if isinstance(part, Turn) and part.calls), None)
         if turn is not None and any(call.id == id for call in turn.calls):
             self.plan(turn.calls, agent, turn.key or turn.calls[0].id)
 
     def decide(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision:
-        """Decide a call before it is made. `agent` names an inner agent."""
+        """Decide a call before it runs. `agent` names an inner agent."""
         agent = agent or self._foreign.get(id, "")
         id = _inner(agent, id)
         with self._lock:
             try:
                 decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
                 if decision is None or not is_same(decision, tool, arguments):
-                    # The call was not announced, was changed after it was announced, or is a repeat.
+                    # The call is new, changed or repeated.
                     waiting = self._waiting(id, tool, arguments)
                     before = self._given.get(id, "")
                     self.session.resume_turn()
                     given = arguments if isinstance(arguments, str) else dict(arguments)
                     is_repeated = before in self._open and self._is_repeated(before, tool, arguments)
                     if is_repeated:
-                        # The call may have been made by another worker, or by this worker before it stopped.
+                        # Another worker, or this worker before it stopped, may have made the call.
                         self._lose(before)
                     if waiting is None:
                         self._unannounced.add(id)
@@ -351,9 +349,9 @@ class Follower:
             return decision
 
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
-        """Return the result of a write that was already made under this id, for frameworks that repeat calls.
+        """Return the result of an earlier write with this id, because some frameworks repeat calls.
 
-        After the user's next message, the same id refers to a new call, because some models reuse ids.
+        After the user's next message, the same id is a new call, because some models reuse ids.
         """
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
@@ -370,13 +368,13 @@ class Follower:
             return result if result.captured and not result.error else None
 
     def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
-        """Return the decision that asked about this call, if the call is still waiting for the answer."""
+        """Return the decision that asked about this call, if the question has no answer yet."""
         with self._lock:
             self._catch_up()
             return self._waiting(self._id(agent, id), tool, arguments)
 
     def asked_before(self, id: str) -> list[Decision]:
-        """Return the decisions whose questions about this call were answered before the call was repeated."""
+        """Return the decisions whose questions were answered before this call was repeated."""
         with self._lock:
             found, name = list[Decision](), self._given.get(id, "")
             while id not in self._planned and (name := self._before.get(name, "")):
@@ -388,9 +386,7 @@ class Follower:
         return waiting if waiting is not None and is_same(waiting, tool, arguments) else None
 
     def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
-        """Whether this call was made before, in this process or elsewhere, and is now waiting for an answer or being
-        continued.
-        """
+        """Whether this call is waiting for an answer, or continuing after one, in this process or another."""
         with self._lock:
             if self.asked(id, tool, arguments) is not None:
                 return True
@@ -400,19 +396,19 @@ class Follower:
             return decision is not None
 
     def pause(self, id: str, *, agent: str = "") -> None:
-        """Pause a call until its question is answered. When the call is repeated, it is decided again."""
+        """Pause a call until its question is answered. The repeated call is decided again."""
         with self._lock:
             self._planned.pop(self._id(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
-        """Return the decision about a requested call that has not been made yet."""
+        """Return the decision about a call that has not run yet."""
         with self._lock:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
         """Interrupt an allowed call before it finishes.
 
-        When it is repeated, in this worker or another one, it continues.
+        When the call is repeated, it continues, even in another worker.
         """
         id = self._id(agent, id)
         with self._lock:
@@ -420,7 +416,7 @@ class Follower:
             try:
                 self.session.interrupt(self._given[id], decision)
             except Exception as error:
-                # A repeated call is decided anew, and its confirmation is used up.
+                # A repeated call is decided again, and its confirmation is no longer valid.
                 tell(error, f"the interruption of `{decision.tool}` could not be logged")
 
     def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
@@ -430,7 +426,7 @@ class Follower:
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
-        """Report the result of a call as the agent sees it."""
+        """Report a call's result as the agent sees it."""
         id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
@@ -444,7 +440,7 @@ class Follower:
                 self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
                 if not captured:
-                    # Other workers may continue the conversation, and this worker may never see it again.
+                    # Other workers may continue the conversation without this worker.
                     self.session.flush()
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be logged")
@@ -452,9 +448,9 @@ class Follower:
             self._events = self.session.length
 
     def end(self) -> None:
-        """End a run, and write the events since the last call to the log.
+        """End a run and log the events since the last call.
 
-        Calls that the framework is holding back continue when they are made.
+        Calls that the framework holds back continue when they run.
         """
         with self._lock:
             for id, decision in list(self._planned.items()):
@@ -476,7 +472,7 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """Return the id under which a call is known here. The call may come from an inner agent."""
+        """Return the follower's own id for a call, which may come from an inner agent."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
@@ -501,10 +497,10 @@ class Follower:
         return name
 
     def _tell(self, part: Heard | Turn, *, is_open: bool) -> dict[str, str]:
-        """Report a message to the session. Return the names of its calls."""
+        """Report a message to the session. Return the names of the message's calls."""
         match part:
             case Heard(text, whole=whole):
-                # Another run of the conversation was about to make these calls. They are decided again.
+                # Another run was about to make these calls, so they are decided again.
                 self._planned = {id: decision for id, decision in self._planned.items() if INNER in id}
                 for name in {*self.session.running, *self._past} if self._makes_calls else ():
                     if INNER not in name and name.partition("#")[0] not in self._running:
@@ -525,7 +521,7 @@ class Follower:
                 self.session.messages([{"role": "assistant", "content": text, "tool_calls": told}])
                 self._past.update(self._given[call.id] for call in calls)
         if not part.whole or part.words == NOT_TEXT:
-            # The user saw or heard something that is unknown here.
+            # The user saw or heard something that the shield does not know.
             self.session.unheard()
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
@@ -544,7 +540,7 @@ class Follower:
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
-    """Whether a call repeats an earlier call that was refused and whose question has since been answered."""
+    """Whether a refused call is repeated after its question was answered."""
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
@@ -559,12 +555,12 @@ def _inner(agent: str, id: str) -> str:
 
 
 def tell(error: Exception, what: str) -> None:
-    """Log an error: one that a user can fix on one line, any other with its traceback."""
+    """Log a user's error on one line, and any other error with its traceback."""
     log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
 
 
 def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
-    """Return the pack's decision for a call that could not be judged. It never allows the call silently."""
+    """Return the pack's decision for a call that could not be judged. An allowed call is always logged."""
     tell(error, f"no decision on {tool}")
     binding = Binding(shield.pack, shield.postures, tool)
     ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be checked")

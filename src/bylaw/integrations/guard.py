@@ -1,11 +1,10 @@
-"""What all adapters share: named conversations, inner agents, pauses, and the only way to get a decision.
+"""The shared parts of all adapters: named conversations, inner agents, pauses and decisions.
 
-An inner agent is an agent that a tool runs. The messages that it receives are written by the outer agent, so they are
-not treated as the user's. The user does not see the inner agent's text. Its calls are decided in the outer
-conversation, so that one confirmation covers one write.
+An inner agent is an agent that a tool runs. Its input is written by the outer agent, not the user, and the user does
+not see its text. Its calls are decided in the outer conversation, so one confirmation covers one write.
 
-A call that waits for a confirmation or approval pauses the framework, with one prompt per write. The user confirms a
-card. A reviewer approves by name, which is never treated as the user's confirmation. The call is then repeated with the
+A call that needs a confirmation or approval pauses the framework, with one prompt for each write. The user confirms a
+card. A reviewer approves by name, but an approval is never the user's confirmation. The call is then repeated with the
 same id and arguments.
 """
 
@@ -34,19 +33,19 @@ from bylaw.trace.event import Call, Message
 
 
 class Prompt(Struct, frozen=True):
-    """A question whose answer a call is waiting for."""
+    """A question that must be answered before a call can run."""
 
     whom: Whom
-    """Who must answer: the `user`, or a reviewer (`person`) who is responsible for the policy."""
+    """Who must answer: the `user`, or a reviewer (`person`)."""
     text: str
     tool: str
     arguments: dict[str, Any]
     id: str
-    """The id of the card or approval. The answer must repeat it, so that answers cannot be mixed up."""
+    """The id of the card or approval. The answer must repeat it, so that answers are not mixed up."""
 
 
 class Paused(Exception):
-    """Stops a call until its prompt is answered."""
+    """Stops a call until its prompt has an answer."""
 
     def __init__(self, prompt: Prompt) -> None:
         super().__init__(f"`{prompt.tool}` waits for an answer")
@@ -54,9 +53,7 @@ class Paused(Exception):
 
 
 def once(answer: Any) -> Callable[[Prompt], Any]:
-    """Return a function that shows a prompt by stopping the call. If the call is repeated with an answer, the answer is
-    used once.
-    """
+    """Return a function that stops the call and shows a prompt. A repeated call uses its answer once."""
     answers = [answer] if answer is not None else []
 
     def put(prompt: Prompt) -> Any:
@@ -68,8 +65,8 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """Return the prompts that must be answered before a call may run. The list is empty if the call may run already or
-    if no answer would allow it.
+    """Return the prompts to answer before a call may run. The list is empty if the call may run or if answers would not
+    help.
     """
     if not decision.is_put:
         return []
@@ -83,7 +80,7 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user declined a card for this call in any spelling and has said nothing since. If so, do not ask
+    """Whether the user declined a card for this call, in any spelling, and has said nothing since. If so, do not ask
     again.
     """
     if decision.card is None:
@@ -106,14 +103,14 @@ def is_declined(session: LiveSession, decision: Decision) -> bool:
 
 
 def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-    """Report the user's answer to a card. `by` says how the user answered, for example with a button."""
+    """Report the user's answer to a card. `by` names the way the user answered, such as a button."""
     if prompt.whom != "user":
         raise UsageError(f"`{prompt.tool}` waits for a reviewer, not for the user", hint="use `approve`")
     session.confirm(prompt.id, yes, by=by)
 
 
 def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-    """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
+    """Report a reviewer's answer. `by` is the reviewer's name for the log."""
     if prompt.whom != "person":
         hint = "show them the card, and use `confirm`"
         raise UsageError(f"`{prompt.tool}` waits for the user, and no one else can answer for them", hint=hint)
@@ -125,7 +122,7 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
-    """Decide a call once its prompts have been answered. `put` returns an answer or ends the run for now.
+    """Decide a call after asking its prompts. `put` returns an answer or ends the run for now.
 
     Without `put`, no question is asked. Each prompt is shown once. A framework that `replays` runs this whole function
     again and expects the same prompts in the same order.
@@ -153,7 +150,7 @@ def decide(
 
 
 def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
-    """Return the next prompt to show, and mark it as shown. A call's card and approval may have the same id."""
+    """Return the next prompt and mark it as shown. A call's card and approval may have the same id."""
     found = next((each for each in prompts(decision) if (each.whom, each.id) not in was_put), None)
     if found is not None:
         was_put.add((found.whom, found.id))
@@ -161,9 +158,7 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """Return the answer to this prompt. Ignore an answer to another prompt and an answer that lacks an id or a required
-    name.
-    """
+    """Return the answer to this prompt. Ignore answers to other prompts."""
     while True:
         given = put(prompt)
         if isinstance(given, Mapping):
@@ -175,16 +170,14 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer includes the name of its author, where one is required. If a reviewer's answer has no name, the
-    prompt stays open.
-    """
+    """Whether an answer has the author's name, if required. Without the reviewer's name, the prompt stays open."""
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
 def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bool | None:
     """Process an answer: `{"id": ..., "confirm": True, "by": "app"}`, or `{"id": ..., "approve": False, "by": "ann"}`.
 
-    Return None if the answer is of the wrong kind. An approval is not the user's confirmation.
+    Return None for the wrong kind of answer. An approval is not the user's confirmation.
     """
     by, note = str(answer.get("by") or ""), str(answer.get("note") or "")
     yes = answer.get("confirm" if prompt.whom == "user" else "approve")
@@ -196,14 +189,14 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
         else:
             approve(session, prompt, yes, by=by, note=note)
     except BylawError as error:
-        # The next decision on the call will take into account what has changed in the meantime.
+        # The next decision on the call includes any changes made in the meantime.
         tell(error, f"an answer about `{prompt.tool}` does not count")
         return None
     return yes
 
 
 MOST = 1_000
-"""How many conversations are kept in memory."""
+"""The number of conversations to keep in memory."""
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
 """The host's context: a fixed value, or a function of the run."""
@@ -217,9 +210,9 @@ class Carried(Struct, eq=False):
     follower: Follower
     agent: str
     place: str = ""
-    """The framework's own position for the call."""
+    """The call's position in the framework."""
     is_running: bool = False
-    """Whether the tool itself has started."""
+    """Whether the tool has started."""
 
 
 Carrying = tuple[Carried, ...]
@@ -227,7 +220,7 @@ _WITHIN: ContextVar[Carrying] = ContextVar("bylaw_within", default=())
 
 
 def begin(tool: str, id: str, follower: Follower, place: str = "") -> Token[Carrying]:
-    """Record that this task runs a call. Every agent started inside it is an inner agent."""
+    """Record that this task runs a call. Every agent started by the call is an inner agent."""
     agent = inner_agent()
     follower.begin(id, tool, agent=agent)
     return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, agent, place)))
@@ -240,10 +233,10 @@ def end(token: Token[Carrying]) -> None:
 
 
 class Execution:
-    """A context manager for running an allowed call. It also works for coroutines.
+    """Return a context manager that runs an allowed call. It also works for coroutines.
 
-    After an exception of a type in `held`, the framework repeats the call. After an exception of a type in `reported`,
-    the history shows the outcome. After any other exception, it is unknown whether the call ran.
+    The framework repeats the call after an exception of a type in `held`. The history shows the outcome after an
+    exception of a type in `reported`. After other exceptions, the call may or may not have run.
     """
 
     def __init__(
@@ -288,18 +281,18 @@ class Execution:
 
 
 def carried() -> Carried | None:
-    """Return the innermost call that this task is running."""
+    """Return the innermost call in this task."""
     return _WITHIN.get()[-1] if _WITHIN.get() else None
 
 
 def is_begun(id: str) -> bool:
-    """Whether this task is running the call with this id."""
+    """Whether this task runs the call with this id."""
     found = carried()
     return found is not None and found.id == id
 
 
 def inner_agent(id: str = "") -> str:
-    """Return the inner agent that is running in this task or requested a call. It is empty for the main agent."""
+    """Return the inner agent that runs in this task or requested a call. The name of the main agent is empty."""
     within = _WITHIN.get()
     if id and is_begun(id):
         within = within[:-1]
@@ -307,9 +300,9 @@ def inner_agent(id: str = "") -> str:
 
 
 def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
-    """Wrap one of the framework's methods so that agents inside a call are shielded.
+    """Wrap a framework method to shield agents inside a call.
 
-    No framework reports that a tool is running an agent, and an inner agent must not act without the shield.
+    Frameworks do not report that a tool runs an agent, and an inner agent must not act without the shield.
     """
     given = getattr(owner, name)
     if not hasattr(given, "bylaw"):
@@ -319,11 +312,11 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 
 
 class Followers:
-    """The conversations of a framework that passes the whole history each time.
+    """The conversations of a framework that always passes the whole history.
 
-    A conversation that was dropped from memory is read again. The context may differ between runs, and its
-    `signed_in_as` names the principal. If another principal continues in the same thread, a separate, linked
-    conversation begins. The first principal's consent, statements and approvals are not valid there.
+    Conversations that are no longer in memory are read again. The context may differ between runs, and its
+    `signed_in_as` names the principal. If another principal continues the thread, a separate, linked conversation
+    begins. Consent, statements and approvals of the first principal are not valid there.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -331,15 +324,14 @@ class Followers:
         self._context = context
         self._kept: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: dict[str, Follower] = {}
-        """The conversation of the principal who spoke last, by history key."""
+        """The conversation of the last principal, by history key."""
         self._lock = threading.Lock()
 
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
-        """Return the follower of a conversation.
+        """Return a conversation's follower.
 
-        Without a key, the conversation is kept separate and the user's answers are not accepted. If the context is
-        computed, it is computed from `run`, the framework's run. `unnamed` distinguishes conversations that have no
-        key.
+        Without a key, the conversation is separate and ignores the user's answers. A computed context is computed from
+        `run`, the framework's run. `unnamed` tells conversations without a key apart.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
@@ -373,12 +365,12 @@ class Followers:
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
-        """Return the conversation with this name, regardless of its principal."""
+        """Return the conversation with this name, for any principal."""
         session = self.shield.session(name, context=context)
         try:
             session.trajectory()
         except UsageError:
-            # The conversation was opened with a different context and keeps that one.
+            # The conversation already has a different context and keeps it.
             session = self.shield.session(name)
             session.trajectory()
         return session
@@ -388,7 +380,7 @@ class Followers:
 
 
 def _is_same(one: Vouched, other: Vouched) -> bool:
-    """Whether two contexts have the same principal. If neither names a principal, whether the contexts are equal."""
+    """Whether two contexts have the same principal. If neither has a principal, compare the whole contexts."""
     ours, theirs = dict(one or {}), dict(other or {})
     return other is None or (is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs))
 
@@ -400,14 +392,14 @@ class Guard:
         self._agent = ""
 
     def inner(self, agent: str) -> Self:
-        """Return a guard for an inner agent. The messages that the inner agent receives are not the user's."""
+        """Return a guard for an inner agent, whose input is not the user's."""
         other = copy.copy(self)
         other._agent = agent
         return other
 
     @property
     def agent(self) -> str:
-        """The inner agent that is running in this task. It is empty for the main agent."""
+        """The inner agent in this task. The name of the main agent is empty."""
         return self._agent or inner_agent()
 
     def decide(
@@ -421,7 +413,7 @@ class Guard:
         replays: bool = False,
         unnamed: str = "",
     ) -> tuple[Follower, str, Decision]:
-        """Decide a call. Return its conversation, the inner agent that makes it, and the decision.
+        """Decide a call. Return its conversation, inner agent and decision.
 
         `key` is the framework's name for the conversation, `parts` is its history, and `put` asks the user.
         """
@@ -437,10 +429,10 @@ class Guard:
         return follower, "", decide(follower, call, put, replays=replays)
 
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
-        """Return the conversation on whose behalf an inner agent works, and the agent's name in that conversation.
+        """Return the conversation and the name of an inner agent.
 
-        If that conversation is unknown or uses another pack, the agent gets a separate conversation without a user, and
-        has no name.
+        If the outer conversation is unknown or uses another pack, the agent gets a separate conversation without a user
+        or a name.
         """
         found = carried()
         if found is not None and found.follower.session.pack.pin == self.shield.pack.pin:
@@ -456,7 +448,7 @@ class Guard:
         return self.shield.log is not None and self.shield.session(key).has_begun
 
     def end(self, key: str, run: Any, parts: Sequence[Part], *, unnamed: str = "") -> None:
-        """Report the end of a run with the agent's final message."""
+        """Report the end of a run and the agent's final message."""
         if not self.agent:
             follower = self.followers.get(key, run, unnamed=unnamed)
             follower.follow(parts)
@@ -464,7 +456,7 @@ class Guard:
 
 
 class Adapter:
-    """The shield for a framework that passes the history. Each adapter connects it to its framework's hooks."""
+    """The shield for a framework that passes the history. Each adapter connects this class to its framework's hooks."""
 
     def __init__(
         self,
@@ -482,7 +474,7 @@ class Adapter:
         self._instructions = self.shield.instructions() if instruct else ""
 
     def inner(self, agent: str) -> Self:
-        """Return a shield for an inner agent in the same conversations, whose messages are written by your code or by
+        """Return a shield for an inner agent in the same conversations. Its messages come from your code or from
         another agent.
 
         An agent that a tool runs in its own task or thread does not need this, because the shield detects it. Give each
@@ -494,23 +486,23 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """The text to add to the system prompt. It is empty without `instruct`, and for an inner agent, which cannot
-        ask the user.
+        """The text to add to the system prompt. It is empty without `instruct` and for inner agents, which cannot ask
+        the user.
         """
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:
-        """Return the follower of a conversation, by the framework's name for it."""
+        """Return the follower of the conversation with the framework's name."""
         return self._guard.followers.known(conversation)
 
 
 def joined(prompt: str | None, instructions: str) -> str:
-    """Append instructions to a system prompt, unless they are already there."""
+    """Append instructions to a system prompt that lacks them."""
     if not prompt or not instructions:
         return prompt or instructions
     return prompt if instructions in prompt else f"{prompt}\n\n{instructions}"
 
 
 def disowned(parts: Sequence[Part]) -> list[Part]:
-    """Mark the user messages in a history as not written by the user."""
+    """Mark the user messages in a history as not the user's."""
     return [replace(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]

@@ -1,9 +1,8 @@
-"""Aligns the histories that frameworks pass with the messages already reported.
+"""Aligns a framework's history with the messages already reported.
 
-On each call, a framework passes its whole history, only the end of it, a summary followed by the end, or only the new
-messages. A message is recognised by the framework's id or by its position, never by its words alone, because people
-repeat themselves. If a history differs from the reported messages, or ends too early, it has a gap, and earlier answers
-are no longer valid.
+On each call, a framework passes its whole history, the end of it, a summary and the end, or only new messages. A
+message is recognised by its id or position. Text alone is not enough, because people repeat themselves. If a history
+ends early or differs from the reported messages, it has a gap, and earlier answers are no longer valid.
 """
 
 from collections import Counter
@@ -20,13 +19,13 @@ from bylaw.shield import Decision
 
 By = Literal["user", "agent"]
 NOT_TEXT = "(not text)"
-"""Stands for the text of a message that has none."""
+"""The text for a message without text."""
 TAIL = 3
-"""If the beginning of a history has changed, at least this many messages at its end must match."""
+"""At least this many messages at the end must match if the beginning of a history has changed."""
 
 
 class Mark(Struct, frozen=True):
-    """The data that identifies a message."""
+    """Identifies a message."""
 
     by: By
     text: str
@@ -36,11 +35,11 @@ class Mark(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The message's text, with each run of spaces reduced to one."""
+        """The message's text with single spaces."""
         return " ".join(self.text.split())
 
     def says_same(self, other: "Mark") -> bool:
-        """Whether two messages have the same role, calls and words, ignoring spacing."""
+        """Whether two messages have the same role, calls and text, ignoring spaces."""
         return self.by == other.by and self.calls == other.calls and self.said == other.said
 
 
@@ -51,7 +50,7 @@ class Asked(Struct, frozen=True):
 
     @property
     def function(self) -> dict[str, str]:
-        """The call in the format of chat messages."""
+        """The call as in chat messages."""
         given = self.arguments
         text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
         return {"name": self.tool, "arguments": text}
@@ -62,11 +61,11 @@ class Heard(Struct, frozen=True):
     key: str = ""
     """The framework's id for the message."""
     whole: bool = True
-    """False if the message also contained a voice note, a picture or a file."""
+    """False if the message also contained sound, a picture or a file."""
 
     @property
     def words(self) -> str:
-        """The text by which the message is reported and recognised, or a marker if it has no text."""
+        """The message's text, or a marker if there is no text."""
         return self.text if self.text.strip() else NOT_TEXT
 
     @property
@@ -79,11 +78,11 @@ class Turn(Struct, frozen=True):
     calls: tuple[Asked, ...] = ()
     key: str = ""
     whole: bool = True
-    """False if the message also had sound, a picture or a file."""
+    """False if the message also contained sound, a picture or a file."""
 
     @property
     def words(self) -> str:
-        """The text that identifies the turn, or a marker if it consists of sound or pictures."""
+        """The turn's text, or a marker for sound or pictures alone."""
         return self.text if self.text.strip() or self.calls else NOT_TEXT
 
     @property
@@ -92,28 +91,28 @@ class Turn(Struct, frozen=True):
 
 
 class Answered(Struct, frozen=True):
-    """A tool's result, or the text that the agent received instead."""
+    """A tool's result, or the text that replaced it."""
 
     id: str
     content: Any
     error: bool | None = None
     captured: bool = True
-    """Whether the outcome of the call is known."""
+    """Whether the call's outcome is known."""
 
 
 class Summary(Struct, frozen=True):
-    """A summary that replaces earlier messages, written by a model or the framework."""
+    """A summary of earlier messages, written by a model or the framework."""
 
 
 Part = Heard | Turn | Answered | Summary
 Piece = str | Asked | Answered | None
-"""Words, a call or a result in a message. None is a piece that cannot be read, such as sound or a picture."""
+"""Text, a call or a result in a message. None stands for unreadable content, such as sound or a picture."""
 
 
 def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "\n") -> list[Part]:
-    """Convert the pieces of one message. `between` joins its words.
+    """Convert the pieces of one message. `between` joins its texts.
 
-    A user's words follow the results beside them, and an agent's precede them, because some providers run tools.
+    The user's text follows the results. The agent's text comes before them, because some providers run tools.
     """
     given = list(pieces)
     words = [piece for piece in given if isinstance(piece, str)]
@@ -128,7 +127,7 @@ def parts_of(by: By, pieces: Iterable[Piece], key: str = "", *, between: str = "
 
 
 def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -> bool:
-    """Whether a decision applies to exactly this call."""
+    """Whether a decision is about exactly this call."""
     given = as_object(arguments)
     if given is None:
         return decision.tool == tool and not decision.allowed
@@ -136,7 +135,7 @@ def is_same(decision: Decision, tool: str, arguments: Mapping[str, Any] | str) -
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
-    """Return arguments as data, or None if they cannot be read."""
+    """Return the arguments as data, or None if they are unreadable."""
     if not isinstance(arguments, str):
         return dict(arguments)
     try:
@@ -146,7 +145,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
 
 
 def plain(content: Any) -> Any:
-    """Return a result as data. Framework objects are converted to the text that the model sees."""
+    """Return a result as data. Framework objects become the text that the model sees."""
     try:
         msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError):
@@ -155,23 +154,23 @@ def plain(content: Any) -> Any:
 
 
 def as_text(content: Any) -> str:
-    """Return a result in the form that the model reads."""
+    """Return a result as the model reads it."""
     return content if isinstance(content, str) else msgspec.json.encode(content, enc_hook=str).decode()
 
 
 class Alignment(Struct, frozen=True):
-    """Says which messages of a history have not been reported."""
+    """Which messages of a history are new."""
 
     places: tuple[int | None, ...]
-    """For each message, the index of the known message that it repeats, or None if the message is new."""
+    """For each message, the index of the same known message, or None for a new message."""
     told: frozenset[int]
-    """The messages to report: new ones, except those that merely replace known ones."""
+    """The new messages to report. Messages that only replace known ones are left out."""
     gap: int | None = None
-    """Unknown messages may be missing before this position."""
+    """Messages may be missing before this position."""
 
 
 def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
-    """Match the messages of a history to the known ones."""
+    """Match a history's messages to the known messages."""
     if not known:
         return Alignment((None,) * len(given), frozenset(range(len(given))))
     known, given = _with_trusted_keys(_once(known), _once(given))
@@ -186,7 +185,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     shown = [at for at in said if given[at].key in ids]
     by_id = list(said).index(shown[-1]) + 1 if shown else 0
     if by_id and by_id >= count:
-        # Ids still identify messages if earlier messages were removed.
+        # Ids still identify messages after earlier messages were removed.
         is_known = len(shown) == by_id and before[-1] in words[:by_id]
         count, is_sure = by_id, is_known or (is_sure and by_id == count)
     is_sure = is_sure and all(ids[given[at].key].says_same(given[at]) for at in shown)
@@ -197,7 +196,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     if not count:
         gap = _gap_before_strangers(given)
         if words == before[:1]:
-            # The user is starting over, or has gone back to the beginning.
+            # The user has started over or gone back to the beginning.
             gap = 0
         elif any(place is not None for place in places) and min(said, default=len(given)) > _first(places):
             gap = None
@@ -205,7 +204,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
         gap = last + 1
         following = next((given[at] for at in said if at > last), None)
         if following is not None and following.by == "user" and given[last].by == "agent" and not given[last].calls:
-            # The user answers the agent's last known message, so that message is reported again.
+            # The user answers the agent's last known message, so report it again.
             gap = last
         elif following is None and (changed := _changed(known, given)) is not None:
             gap = changed
@@ -217,16 +216,16 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
 
 
 def _once(marks: Sequence[Mark]) -> list[Mark]:
-    """Remove immediate repetitions. A message with calls is removed only if it has an id, because some models reuse
-    call ids.
+    """Remove consecutive duplicates. A message with calls needs an id to be removed, because some models reuse call
+    ids.
     """
     copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
     return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
 
 
 def _is_cut(known: Sequence[Word], words: Sequence[Word]) -> bool:
-    """Whether a history was shortened. A shortened history starts with the first known messages, or with a summary in
-    the form of a user message, and continues with the last known messages.
+    """Whether a history was shortened. A shortened history starts with the first known messages or a summary by the
+    user, and ends with the last known messages.
     """
     same = 0
     while same < min(len(known), len(words)) and known[-same - 1] == words[-same - 1]:
@@ -245,7 +244,7 @@ def _word(mark: Mark, ids: Mapping[str, Mark], shows_calls: bool) -> Word:
 def _placed(
     known: Sequence[Mark], given: Sequence[Mark], last: int, heard: Mapping[int, Word], said: Mapping[int, Word]
 ) -> list[int | None]:
-    """Match messages to known ones: first backwards from the last known text, then only the calls after it."""
+    """Match messages to known ones backwards from the last known text. After that text, match only calls."""
     places: list[int | None] = [None] * len(given)
     free = dict.fromkeys(reversed(range(len(known))))
 
@@ -277,7 +276,7 @@ def _first(places: Sequence[int | None]) -> int:
 
 
 def _has_moved(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[int | None], told: Set[int]) -> bool:
-    """Whether one of several user messages that appear new may be an old one that has moved."""
+    """Whether one of several new user messages may be an old message that has moved."""
     fresh = [given[at] for at in told if given[at].by == "user"]
     gone = {mark.said for at, mark in enumerate(known) if mark.by == "user" and at not in places}
     return len(fresh) > 1 and any(not mark.key and mark.said in gone for mark in fresh)
@@ -295,11 +294,11 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
         counts = [Counter(mark.key for mark in side if mark.by == by and mark.key) for side in sides]
         shared = {key for key in counts[0].keys() & counts[1].keys() if counts[0][key] == counts[1][key] == 1}
         before = {mark.key: mark for mark in known if mark.key in shared}
-        # An agent's message never changes, so different text under the same id means a different message.
+        # Agent messages never change, so different text with the same id is a different message.
         false = {
             each.key for each in given if each.key in shared and by == "agent" and not before[each.key].says_same(each)
         }
-        # If a message comes back without its id, it is identified by its words.
+        # A known message without its id is identified by its text.
         loose = {mark.said for mark in given if mark.by == by and not mark.key}
         for side, count in zip(sides, counts, strict=True):
             for at, mark in enumerate(side):
@@ -311,30 +310,28 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
-    """Return the position of a gap in an unknown history. A history with a single new user message has no gap."""
+    """Return the position of the gap in an unknown history. There is no gap if its only user message is new."""
     users = [at for at, mark in enumerate(given) if mark.by == "user"]
     if not users:
         return 0 if given else None
     turns = [at for at in range(users[-1]) if given[at].by == "agent"]
-    # In an unknown history, only the last exchange is certain to be in the right place, at the end.
+    # In an unknown history, only the position of the last exchange is certain.
     return turns[-1] if turns else users[-1] if len(users) > 1 else None
 
 
 class Known(Struct):
-    """A message that was reported to the session."""
+    """A message that the session knows."""
 
     mark: Mark
     names: dict[str, str] = field(default_factory=dict[str, str])
-    """The session's ids for the message's calls, keyed by the framework's ids. Some models reuse ids in every turn."""
+    """Maps the framework's call ids to the session's ids. Some models reuse call ids in every turn."""
 
 
 class KnownMessages:
     def __init__(self) -> None:
         self._all: list[Known] = []
         self._last: tuple[list[Mark], list[Known | None], int] = ([], [], 0)
-        """The last history that was passed, the known message that each of its messages matches, and how many messages
-        were known afterwards.
-        """
+        """The last history, the known message for each of its messages, and the number of known messages afterwards."""
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -352,9 +349,7 @@ class KnownMessages:
                 return
 
     def place(self, marks: list[Mark]) -> tuple[list[Known | None], frozenset[int], int | None]:
-        """Return the known message for each mark, the marks to report, and the position before which messages may be
-        missing.
-        """
+        """Return the known message for each mark, the marks to report, and the position of a possible gap."""
         before, found, count = self._last
         if before and count == len(self._all) and marks[: len(before)] == before:
             fresh = range(len(before), len(marks))
@@ -364,9 +359,7 @@ class KnownMessages:
         return [None if place is None else self._all[place] for place in places], aligned.told, aligned.gap
 
     def keep(self, marks: list[Mark], found: Sequence[Known | None], told: Set[int], *, is_sure: bool) -> None:
-        """Remember reported messages. After a gap, remember the whole history in order, so that it is recognised next
-        time.
-        """
+        """Remember the reported messages. After a gap, remember the whole history to recognise it next time."""
         shown = [each for at, each in enumerate(found) if each is not None and (at in told or not is_sure)]
         there = {id(each) for each in shown}
         self._all = [each for each in self._all if id(each) not in there] + shown

@@ -1,7 +1,7 @@
-"""The shield as middleware for LangChain's agents, and therefore also for LangGraph. Extra `langchain`.
+"""The shield as middleware for LangChain agents, and so also for LangGraph. Extra `langchain`.
 
-The history is the agent's own state, so the shield knows it after a restart and in another worker. An agent that runs
-inside another agent's tool is an inner agent. Its calls are decided in the outer conversation.
+The history is in the agent's own state, so the shield knows it after a restart and in another worker. An agent inside
+another agent's tool is an inner agent. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -41,28 +41,26 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""If there is no log, how many other workers may have shown a prompt before. Beyond this number, the agent gets a
-message instead of a prompt.
-"""
+"""Without a log, how many other workers may have shown a prompt before the agent gets a message instead."""
 ELSEWHERE = (
     "the answer to a card went to a different `ShieldMiddleware` from the one that issued it, and neither has a log: "
     "use a single `ShieldMiddleware` for all requests, or give each one's shield a `log`"
 )
 SOURCE = "lc_source"
-"""The key under which a user message names the middleware that wrote it."""
+"""The key that names the middleware that wrote a user message."""
 DISTINCT = 20
-"""The minimum length of a message id that is globally unique. A UUID has 32 characters."""
+"""The minimum length of a globally unique message id. A UUID has 32 characters."""
 TOOL = "bylaw: a tool"
-"""Marks a message that a tool added to the history. It may repeat the user's words or quote an e-mail."""
+"""Marks a message that a tool added to the history. Such a message may repeat the user's text or quote an e-mail."""
 
 
 class ShieldMiddleware(Adapter, AgentMiddleware):
     """Shields an agent: `create_agent(model, tools, middleware=[ShieldMiddleware("pack")])`.
 
     Put it last in the list, closest to the tools, because later middleware may change an allowed call. With `pauses`, a
-    call that waits for the user's confirmation or a reviewer's approval becomes an `interrupt` of the graph that
-    carries a `Prompt`. Resume with `Command(resume={"id": prompt["id"], "confirm": True})` for the user, or `"approve":
-    True, "by": "ann"` for a reviewer. With `instruct`, the shield's instructions are added to the system prompt.
+    call that needs the user's confirmation or a reviewer's approval becomes a graph `interrupt` with a `Prompt`. Resume
+    with `Command(resume={"id": prompt["id"], "confirm": True})` for the user. For a reviewer, use `"approve": True,
+    "by": "ann"` instead of `"confirm"`. With `instruct`, the shield's instructions are added to the system prompt.
     """
 
     def __init__(
@@ -75,17 +73,15 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self._begun: dict[str, None] = {}
-        """The threads whose model was called in this process. Used only if there is no log."""
+        """Threads whose model was called in this process. Used only without a log."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """Answers to prompts other than the one shown, by thread."""
+        """Answers to other prompts, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
-        """A suffix for prompt ids. Without a log, all workers number their prompts in the same way, so their ids would
-        be equal.
-        """
+        """A suffix for prompt ids. Without a log, workers would otherwise use the same ids."""
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Add the instructions, and record that this thread's calls were not begun in another process."""
+        """Add the instructions, and record that this process started the thread's calls."""
         self._begin_thread(request)
         return handler(self._instructed(request))
 
@@ -111,7 +107,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
                 self._begun.pop(next(iter(self._begun)), None)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Let the call run, or answer in the tool's place."""
+        """Run the call, or answer in the tool's place."""
         follower, agent, decision = self._decide(request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
@@ -120,7 +116,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return _kept(follower, agent, request, decision, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Do the same as `wrap_tool_call`, for `ainvoke` and `astream`.
+        """Like `wrap_tool_call`, for `ainvoke` and `astream`.
 
         Waiting for the log does not block the event loop.
         """
@@ -147,9 +143,9 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
-        """Return a call's conversation, the inner agent that makes it, and the decision.
+        """Return a call's conversation, inner agent and decision.
 
-        If the graph repeats a node whose call was already made, return the result instead of a decision.
+        Return the result instead of a decision if the graph repeats a finished call.
         """
         thread, agent, messages = _thread(request.runtime), self._guard.agent, _messages(request.state)
         asked, parts = _asked(request), _parts(messages)
@@ -167,8 +163,8 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
         """Return a function that shows a prompt through an interrupt.
 
-        The graph then repeats the node. It passes all earlier answers to the node's interrupts in order, including
-        answers to other prompts and answers for other threads' calls.
+        The graph then repeats the node and passes all earlier answers to the node's interrupts in order. They include
+        answers to other prompts and other threads' calls.
         """
         answers = self._answers.setdefault(thread, {})
 
@@ -194,8 +190,8 @@ def _workers(answers: Iterable[str]) -> set[str]:
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """Mark calls that another worker, or this one before a restart, may have begun. When they are decided again, they
-    are treated as calls that may have run.
+    """Mark calls that may already have started before a restart or in another worker. They are decided again as calls
+    that may have run.
     """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
@@ -219,14 +215,13 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
 def _disowned(result: Any, known: list[Any]) -> Any:
     """Mark user messages that a tool adds to the history.
 
-    A tool that hands over to another agent may pass on the history. The user's own messages in that history stay
-    unmarked.
+    A tool may pass the history on to another agent. The user's own messages in the history stay unmarked.
     """
     if isinstance(result, list | tuple):
         return [_disowned(each, known) for each in result]
     if not isinstance(result, Command) or result.update is None:
         return result
-    # The graph accepts several forms: a dict, pairs, or an object with fields.
+    # The graph accepts a dict, pairs, or an object with fields.
     pairs = result._update_as_tuples()
     changed = [(key, _marked(value, known) if key in ("messages", "__root__") else value) for key, value in pairs]
     return replace(result, update=dict(changed) if isinstance(result.update, dict) else changed)
@@ -253,7 +248,7 @@ def _is_users(message: Any) -> bool:
 
 
 def _role(message: Any) -> str:
-    """Return who wrote a message: `user`, `agent`, an empty string for neither, or `?` if unknown."""
+    """Return the author of a message: `user`, `agent`, an empty string for neither, or `?` if unknown."""
     if not isinstance(message, ChatMessage):
         return ""
     role = message.role.strip().lower()
@@ -267,9 +262,7 @@ def _asked(request: Any) -> Asked:
 
 
 def _told(request: Any, answer: Decision | Result) -> ToolMessage:
-    """Return the message that replaces the tool's result: the reason why the call may not run, or the result that it
-    returned earlier.
-    """
+    """Return the message in place of the tool's result: the reason for stopping the call, or its earlier result."""
     call = request.tool_call
     about: Any = {"tool_call_id": call["id"], "name": call["name"]}
     if isinstance(answer, Result):
@@ -287,7 +280,7 @@ def _message_of(result: Any, id: str) -> ToolMessage | None:
 
 
 def _listed(given: Any) -> list[Any]:
-    """Return the messages of an update, which extends or replaces the history."""
+    """Return an update's messages, which extend or replace the history."""
     given = given.value if isinstance(given, Overwrite) else given
     return list(given) if isinstance(given, list | tuple) else [given]
 
@@ -306,10 +299,10 @@ def _thread(runtime: Any) -> str:
 
 
 def _first(messages: list[Any]) -> str:
-    """Identify a conversation without a thread by the ids of its messages up to the last user message.
+    """Identify a conversation without a thread by its message ids up to the last user message.
 
-    LangGraph gives messages unique ids. A host may use one message object in all conversations, so a single id is not
-    enough. Sequential ids that a host assigns itself do not identify a conversation.
+    LangGraph gives messages unique ids. A host may reuse one message object in all conversations, so a single id is not
+    enough. A host's own sequential ids do not identify a conversation.
     """
     last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
     ids = [str(getattr(each, "id", None) or "") for each in messages[: last + 1]]
@@ -323,7 +316,7 @@ def _parts(messages: list[Any]) -> list[Part]:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() if message.additional_kwargs.get(SOURCE):
-                # This message was written by middleware, for example as a summary of earlier messages.
+                # Middleware wrote this message, for example as a summary.
                 parts.append(Summary())
             case ChatMessage() if (role := _role(message)) != "user":
                 if role == "agent":
@@ -332,7 +325,7 @@ def _parts(messages: list[Any]) -> list[Part]:
                     # The author is unknown and may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage() if not _is_users(message):
-                # This message was written by another participant, such as an agent or a tool.
+                # Another participant, such as an agent or a tool, wrote this message.
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)
@@ -347,7 +340,7 @@ def _parts(messages: list[Any]) -> list[Part]:
 
 
 def _watch(config: Any, pack: Pack) -> None:
-    """Monitor a tool's run so that no other tool runs inside it without a decision."""
+    """Stop other tools from running inside a tool without a decision."""
     given = config.get("callbacks")
     if any(isinstance(each, _Watch) for each in getattr(given, "handlers", given or ())):
         return
@@ -374,7 +367,7 @@ class _Watch(BaseCallbackHandler):
         declared = self._pack.schema.tools.get(name)
         is_write = declared is not None and declared.effect == "write"
         if current is not None and _place(metadata) == current.place and not is_write:
-            # If a tool uses another tool, the decision covers both.
+            # The decision also covers tools that the tool uses.
             return
         outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
         hint = "add the middleware to the inner agent too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"

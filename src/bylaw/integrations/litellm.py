@@ -1,6 +1,6 @@
-"""The shield as a LiteLLM guardrail, for its library and its gateway. Extra `litellm`.
+"""The shield as a LiteLLM guardrail, for the library and the gateway. Extra `litellm`.
 
-LiteLLM asks the model, and its caller runs the tools. So a call is decided when the model's answer arrives. A stopped
+LiteLLM asks the model, and its caller runs the tools. So calls are decided when the model's answer arrives. A stopped
 call never reaches the caller. Instead, the model gets the reason as the tool's result and is asked again. The caller's
 history lacks this exchange, so the guardrail inserts it into later requests.
 """
@@ -30,9 +30,9 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""After this many consecutive model calls without an allowed tool call, the model is not asked again."""
+"""The model is not asked again after this many consecutive answers without an allowed tool call."""
 KEPT = 10_000
-"""How many exchanges are kept for insertion into callers' histories."""
+"""The number of exchanges to keep for callers' histories."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _CALLERS = (
     "user_api_key_hash",
@@ -41,18 +41,18 @@ _CALLERS = (
     "user_api_key_end_user_id",
     "bylaw_agent",
 )
-"""Metadata, set by the gateway or by callers, that identifies who sent a request."""
+"""Metadata from the gateway or the caller that identifies the sender of a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
-"""Fields that belong to a single request."""
+"""Fields that differ between requests."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 
 
 class ShieldGuardrail(Adapter, CustomGuardrail):
-    """Shields calls: `litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail in the gateway's configuration.
+    """Shields calls: `litellm.callbacks = [ShieldGuardrail("pack")]`, or as a guardrail in the gateway's configuration.
 
-    Requests name their conversation with `metadata={"session_id": ...}`. Without this, the user's answers are not
-    accepted. `"bylaw_agent": "specialist"` in the metadata names an inner agent, whose input messages are not the
-    user's. With `instruct`, the shield's instructions follow the system messages.
+    Requests name their conversation with `metadata={"session_id": ...}`. Without a name, the user's answers are not
+    accepted. The metadata `"bylaw_agent": "specialist"` names an inner agent, whose input is not the user's. With
+    `instruct`, the shield's instructions follow the system messages.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
@@ -60,11 +60,9 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """Exchanges that the caller has not seen, keyed by the messages that precede them or the call that accompanies
-        them.
-        """
+        """Exchanges that the caller has not seen, keyed by the messages before them or by the accompanying call."""
         self._notes: OrderedDict[str, str] = OrderedDict()
-        """Advice about allowed calls, by call id. It is appended to their results."""
+        """Advice about allowed calls, by call id. Appended to their results."""
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Insert earlier exchanges. Reject requests that cannot be shielded."""
@@ -95,7 +93,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
-        """Decide the calls of a response. Stopped calls are removed, or the model is asked again."""
+        """Decide a response's calls. Remove stopped calls, or ask the model again."""
         choices = getattr(response, "choices", None)
         if call_type not in CHATS or not choices:
             return None
@@ -191,7 +189,7 @@ def _told(request: Mapping[str, Any], name: str) -> str:
 
 
 def _scope(request: Mapping[str, Any]) -> str:
-    """Return a key for a conversation and its caller. It is empty without a session id, because messages do not
+    """Return a key for a conversation and its caller. It is empty without a session id, because messages cannot
     identify a conversation.
     """
     session = _told(request, "session_id")

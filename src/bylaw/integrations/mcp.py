@@ -1,7 +1,7 @@
-"""An MCP proxy that decides every tool call between any client and any server. Extra `mcp`.
+"""An MCP proxy that decides every tool call between a client and a server. Extra `mcp`.
 
-Everything else passes through: the list of tools, resources, prompts, and the server's requests to the client. The
-texts of resources and prompts are recorded as content.
+Everything else passes through: the tool list, resources, prompts, and the server's requests to the client. The proxy
+records the text of resources and prompts as content.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -34,7 +34,7 @@ PASSED_ON: Any = (
     ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
     ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
 )
-"""The methods that the server answers, with their parameter, request and answer types."""
+"""The server's methods, with their parameter, request and answer types."""
 
 
 def proxy(
@@ -50,10 +50,10 @@ def proxy(
 ) -> Any:
     """Return a server that passes everything to `upstream` (a URL, a transport or a server) except stopped calls.
 
-    While the shield is being created, only handshakes are answered. A call can name its conversation in a header, in
-    its `_meta`, or in the argument `key_argument`, in this order; `conversation` is the default. Proxies with the same
-    `state_key` (at least 32 bytes) can continue each other's calls that wait for the user. `tools` is a file of
-    accepted tool descriptions. With `hides`, the tools that the user's request cannot need are omitted from the list.
+    While the shield is starting, only handshakes are answered. A call can name its conversation in a header, in its
+    `_meta`, or in the argument `key_argument`. They are checked in this order, and `conversation` is the default.
+    Proxies with the same `state_key` (at least 32 bytes) can continue each other's waiting calls. `tools` is a file of
+    accepted tool descriptions. With `hides`, tools that the user's request cannot need are left out of the list.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
@@ -86,7 +86,7 @@ def proxy(
 
 
 def upstream(where: str | tuple[str, ...]) -> Any:
-    """Return the server behind the proxy. It is given as a URL or a command that starts one server for all calls."""
+    """Return the server behind the proxy, given as a URL or as a command that starts one server for all calls."""
     if isinstance(where, str):
         return by_url(where)
     command, *arguments = where
@@ -96,8 +96,8 @@ def upstream(where: str | tuple[str, ...]) -> Any:
 def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[str] = ()) -> None:
     """Serve over streamable HTTP at an address, or on standard input and output.
 
-    A request that names another host, or that comes from a web page of another origin, is refused, because a foreign
-    site may have sent it. `hosts` are additional host names for the address, such as a gateway's.
+    Requests for another host or from another origin's web page are refused, because a foreign site may have sent them.
+    `hosts` are additional host names for the address, such as a gateway's.
     """
     if address is None:
         server.run("stdio", show_banner=False)
@@ -112,7 +112,7 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
 
 
 def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionBus]) -> None:
-    """Make the proxy pass on the messages that fastmcp would otherwise answer itself or drop."""
+    """Make the proxy pass on messages that fastmcp would otherwise answer or drop."""
 
     async def asked(request: Any, kind: Any, context: Any, params: Any) -> Any:
         with bind_request_context(context):
@@ -125,7 +125,7 @@ def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionB
         except McpError as error:
             if error.error.code != METHOD_NOT_FOUND:
                 raise
-            # If a server does not write log messages, it does not need a log level.
+            # A server that writes no log messages needs no log level.
             return mcp_types.EmptyResult()
 
     async def roots_changed(context: Any, _: Any) -> None:

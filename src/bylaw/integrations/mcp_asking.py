@@ -1,10 +1,9 @@
-"""Asks the user through the client by means of MCP's elicitation: a card to confirm, or a form for facts that only the
-user knows.
+"""Asks the user through MCP elicitation: a card to confirm, or a form for facts that only the user knows.
 
-The client shows the question to the user. The agent neither sees nor answers it. Without sessions (2026-07-28), the
+The client shows the question to the user. The agent cannot see or answer it. Without sessions (2026-07-28), the
 response to a call contains the question, and the client repeats the call with the user's answer. The SDK seals the
-state of earlier rounds and binds it to the tool and its arguments, so another proxy with the same key can continue the
-call.
+state of earlier rounds and binds it to the tool and its arguments. Another proxy with the same key can then continue
+the call.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -21,9 +20,9 @@ from bylaw.integrations.follower import log
 from bylaw.shield import Decision, LiveSession
 
 BY = "elicitation"
-"""How the user answered a card, as the log records it."""
+"""The user's way of answering a card, for the log."""
 MOST_QUESTIONS = 4
-"""How often the user may be asked about one call."""
+"""The maximum number of questions to the user about one call."""
 CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
 FORM = {
     "type": "object",
@@ -31,12 +30,12 @@ FORM = {
     "required": ["answer"],
 }
 OURS = "bylaw"
-"""The name under which Bylaw's question is listed among a call's questions."""
+"""The key of Bylaw's question among a call's questions."""
 _MARK = "bylaw:"
 
 
 def can_ask(request: Any) -> bool:
-    """Whether the client can ask its user while a call is waiting."""
+    """Whether the client can ask its user during a call."""
     if request is None:
         return False
     wanted = mcp_types.ClientCapabilities(elicitation=mcp_types.ElicitationCapability())
@@ -47,7 +46,7 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """Return a question that only the user can answer. A confirmation is not such a question.
+    """Return a question that only the user can answer, other than a confirmation.
 
     The text is empty if the call is also denied.
     """
@@ -64,7 +63,7 @@ def question_for_user(decision: Decision) -> str:
 
 
 def as_yes(answer: Any) -> bool | None:
-    """Return the user's answer to a card, or None if it is unusable."""
+    """Return the user's answer to a card, or None if the answer is unusable."""
     if answer is None or answer.action == "cancel":
         return None
     if answer.action != "accept":
@@ -90,7 +89,7 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
 
 
 def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
-    """Process the user's answer: text for a question, yes or no for a card. Return whether the user answered."""
+    """Process the user's answer: text for a question, yes or no for a card. Return False if the user did not answer."""
     if question:
         if (said := as_words(answer)) is None:
             return False
@@ -110,15 +109,15 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
-    """The question to the user, stored as its text or as a card's id."""
+    """The question's text or the card's id."""
     times: int = 0
     state: str | None = None
-    """State to return to the server."""
+    """The server's own state, to be returned to it."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """Return the round that asks the user a question or asks for a confirmation, or None if neither helps."""
+        """Return the round that asks a question or for a confirmation, or None if neither helps."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -131,7 +130,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """Return the response that asks the user first, or None if the user was already asked or if asking does not
+        """Return the response that asks the user first. Return None if the user was already asked or asking would not
         help.
         """
         asking = self.asking(decision)
@@ -140,7 +139,7 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
 
     def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
-        """Return the server's question together with its call."""
+        """Return the server's question and its call."""
         asked = answer.input_required
         return _required(asked.input_requests, Round(call, state=asked.request_state))
 
@@ -151,12 +150,12 @@ def _required(requests: Any, round: Round) -> InputRequiredToolResult:
 
 
 def needs_rounds(request: Any) -> bool:
-    """Whether the only way to ask the client is in the response to its call."""
+    """Whether the client can be asked only in the response to its call."""
     return not request.session.can_send_request
 
 
 def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
-    """Return a call's round and the user's answer to Bylaw's question. Answers meant for the server are passed on."""
+    """Return a call's round and the user's answer to Bylaw's question. Pass on answers for the server."""
     params = request._srctx.params if request is not None else None
     given = params.get("requestState") if isinstance(params, Mapping) else None
     if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):

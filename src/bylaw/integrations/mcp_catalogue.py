@@ -1,9 +1,9 @@
 """Compares a server's current tool descriptions with the accepted ones.
 
 A server may change a description after review (a "rug pull"), and the agent's model reads the changed text. The
-descriptions in the first listing are treated as accepted, unless a file contains the accepted ones. The agent always
-sees the accepted description. If a tool's description has changed, calls of that tool need approval until a reviewer
-accepts the change. Descriptions are identified by digest.
+descriptions in the first listing are accepted, unless a file contains the accepted ones. The agent always sees the
+accepted description. If a tool's description has changed, its calls need approval until a reviewer accepts the change.
+Descriptions are identified by digest.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ from bylaw.text.visible import clean, own_log
 
 FIRST = "the first listing"
 INSTRUCTIONS = "(server instructions)"
-"""Stands for the server's instructions in the list of tools. Tool names contain no spaces."""
+"""The name for the server's instructions in the list of tools. Tool names contain no spaces."""
 MOST = 10_000
-"""The maximum number of tools. Further tools are not shown."""
+"""The maximum number of tools to show."""
 WAITING = 10
-"""How many descriptions of one tool may wait for review.
+"""The maximum number of descriptions of one tool that may wait for review.
 
-Additional descriptions are not kept, but the tool still needs approval.
+Additional descriptions are dropped, but the tool still needs approval.
 """
 NAME = 200
 """The maximum length of a name in messages."""
@@ -48,7 +48,7 @@ class Told(Struct, frozen=True):
 
 class Known(Struct, frozen=True):
     accepted: tuple[Told, ...] = ()
-    """The accepted descriptions. The last one is shown to the agent."""
+    """The accepted descriptions. The agent sees the last one."""
     waiting: tuple[Told, ...] = ()
 
 
@@ -65,13 +65,13 @@ class Catalogue:
         self._stamp: Any = None
         self._book = Book()
         self._is_open = True
-        """Whether new tools are treated as accepted."""
+        """Whether new tools are accepted."""
         self.doubts: dict[str, str] = {}
-        """The reasons why calls need approval, by tool."""
+        """The reasons why tools need approval, by tool."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the descriptions that have been accepted since the last read."""
+        """Read new acceptances from the file."""
         if self._file is None or (stamp := _stamp(self._file)) == self._stamp:
             return
         with self._lock:
@@ -84,7 +84,7 @@ class Catalogue:
         self._doubt()
 
     def take(self, listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the listing for the agent, with each tool's accepted description."""
+        """Return the tool list for the agent, with the accepted descriptions."""
         with self._changing() as tools:
             shown: dict[str, dict[str, Any]] = {}
             for each in listed:
@@ -94,14 +94,14 @@ class Catalogue:
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    # Parts outside the description may come from the current listing.
+                    # The other parts may come from the current listing.
                     is_accepted = digest_of(each) in {old.digest for old in known.accepted}
                     shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
             self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """Return the server's instructions for the agent, as first seen or as last accepted."""
+        """Return the first or last accepted server instructions for the agent."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -110,7 +110,7 @@ class Catalogue:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Known]]:
-        """Open the tools by name for changes, and save the changes afterwards."""
+        """Open the tools by name and save changes afterwards."""
         with self._lock:
             if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
                 self._read(self._file, stamp)
@@ -121,7 +121,7 @@ class Catalogue:
             self._doubt()
 
     def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
-        """Record a tool's description. If `is_open` is set, the first description is treated as accepted."""
+        """Record a tool's description. With `is_open`, the first description is accepted."""
         told = Told(digest_of(said), dict(said), time.time())
         if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known
@@ -160,13 +160,13 @@ class Catalogue:
             try:
                 write_book(self._file, book)
             except OSError as error:
-                # Waiting descriptions stay in memory, so a failed write would lose only acceptances.
+                # Waiting descriptions stay in memory, so a failed write loses only acceptances.
                 log.error("%s: the file of accepted tools cannot be written: %s", self._file, error)
             self._stamp = _stamp(self._file)
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """Return the digest of the parts that agents use. The order of keys does not matter."""
+    """Return the digest of the parts that agents use. Key order does not matter."""
     said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 
@@ -191,7 +191,7 @@ def write_book(file: Path, book: Book) -> None:
 
 
 def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
-    """Accept waiting descriptions by digest. Return the names of their tools."""
+    """Accept waiting descriptions by digest. Return their tools' names."""
     book = read_book(file)
     tools, found = dict(book.tools), dict[str, str]()
     for name, known in book.tools.items():

@@ -1,6 +1,6 @@
 """Answers a client's handshake immediately, while the pack loads and the server behind the proxy starts.
 
-Clients wait ten seconds for a handshake, and some never recover after this time. Other requests wait for the shield.
+Clients wait ten seconds for a handshake, and some never recover from a timeout. Other requests wait for the shield.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -29,27 +29,25 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
 
 CONVERSATION = "bylaw/conversation"
-"""The conversation that the call belongs to."""
+"""The call's conversation."""
 TURN = "bylaw/turn"
 """The agent's turn that requested the call, as a number or text. 1 and "1" are the same turn. Calls in one turn do not
 see each other's results.
 """
 AGENT = "bylaw/agent"
-"""The inner agent that makes the call for the main agent. It has seen only its own results, and its input is not the
-user's message.
-"""
+"""The inner agent that makes the call. It has seen only its own results, and its input is not the user's message."""
 CONTEXT = "bylaw/context"
 """The client's context, such as `{"signed_in_as": "C1"}`. Another principal has a separate conversation."""
 MESSAGES = "bylaw/messages"
 """User and assistant messages since the last call, as chat messages. They may repeat. Without them, rules about
-messages stay undecided. Calls and results are left out, because the proxy sees them itself.
+messages stay undecided. Leave out calls and results, because the proxy sees them itself.
 """
 NAME = 300
-"""The maximum length of the name of a conversation or agent."""
+"""The maximum length of a conversation's or agent's name."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
-"""The fields of a message that contains only text."""
+"""The fields of a text-only message."""
 _NOTES = ("system", "developer")
-"""The roles of messages that no participant wrote: instructions, or a summary of earlier messages."""
+"""The roles of instructions and of summaries of earlier messages, which no participant wrote."""
 
 
 def name_in(given: Any, of: str) -> str:
@@ -59,7 +57,7 @@ def name_in(given: Any, of: str) -> str:
 
 
 def context_in(given: Any, where: str) -> dict[str, Any]:
-    """Return the context that was given under a name. JSON text is decoded."""
+    """Return the context with this name. JSON text is decoded."""
     if isinstance(given, str):
         try:
             read = msgspec.json.decode(given)
@@ -76,7 +74,7 @@ def context_in(given: Any, where: str) -> dict[str, Any]:
 
 
 def agent_in(meta: Mapping[str, Any]) -> str:
-    """Return the inner agent that makes the call. It is empty for the main agent."""
+    """Return the inner agent that makes the call. The name of the main agent is empty."""
     return name_in(meta[AGENT], "the agent") if meta.get(AGENT) else ""
 
 
@@ -90,7 +88,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """Return the messages of the user and the agent, or None if the call has none."""
+    """Return the user's and the agent's messages, or None if the call has no messages."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -117,7 +115,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
 
 
 def _talk(message: Any) -> str | None:
-    """Return the text of a message without calls or results, or None for any other message."""
+    """Return a message's text, or None if the message contains more than text."""
     if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant", *_NOTES):
         return None
     if (
@@ -133,9 +131,7 @@ def _talk(message: Any) -> str | None:
 
 
 def _part(part: Any) -> str | None:
-    """Return the text of a message part. It is empty for a picture or a file, and None for a call, a result or an
-    invalid part.
-    """
+    """Return a message part's text. It is empty for a picture or a file, and None for any other part."""
     match part:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
             return text
@@ -148,16 +144,16 @@ def _part(part: Any) -> str | None:
 
 
 PATIENCE = 4.0
-"""How many seconds a handshake waits for the server to introduce itself."""
+"""How many seconds a handshake waits for the server's introduction."""
 CONTEXT_HEADER = "bylaw-context"
 """The gateway's context as JSON. It overrides the client's context."""
 NO_SERVER = -32000
-"""The error code sent to the client, from JSON-RPC's range for servers."""
+"""The error code for the client, from JSON-RPC's range for servers."""
 _HANDSHAKES = ("initialize", "server/discover")
 
 
 class Gate(Middleware):
-    """Handles every request: a handshake immediately, and any other request through the shield once it is ready."""
+    """Answers handshakes immediately, and other requests through the shield once it is ready."""
 
     def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
         self._shield, self._make, self._fronts = shield, make, fronts
@@ -170,9 +166,7 @@ class Gate(Middleware):
         return await saying_whose(context, partial(shielded, call_next=call_next))
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register the client that sent a handshake, because the server may ask it a question while the server's own
-        session begins.
-        """
+        """Register the client of a handshake, because the server may ask it a question when its session begins."""
         request = request_of(context)
         if request is None:
             return await call_next(context)
@@ -180,7 +174,7 @@ class Gate(Middleware):
             return await call_next(context)
 
     async def on_initialize(self, context: Any, call_next: Any) -> Any:
-        """Keep the context that was given when an MCP session began."""
+        """Keep the context from the start of an MCP session."""
         request = request_of(context)
         state = getattr(connection(request.session), "state", None) if request is not None else None
         if request is not None and state is not None:
@@ -207,8 +201,8 @@ class Gate(Middleware):
 class Introduction(ProxyMetadataMiddleware):
     """Adds the server's introduction to a handshake if it arrives in time.
 
-    fastmcp waits for the server without a time limit. It has no setting for the wait, nor for the instructions that it
-    forwards.
+    fastmcp waits for the server without a time limit. It has no setting for this wait or for the forwarded
+    instructions.
     """
 
     def __init__(self, *given: Any, catalogue: Catalogue, shield: "Shield | Future[Shield]", **settings: Any) -> None:
@@ -229,10 +223,9 @@ class Introduction(ProxyMetadataMiddleware):
         return reading.result() if reading.done() else None
 
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
-        """Return the accepted text of the server's instructions, because the model reads them in the same way as
-        descriptions.
+        """Return the accepted server instructions, because the model reads them like descriptions.
 
-        If the pack is already loaded, the shield's own instructions follow. They contain no sentences, because MCP does
+        The shield's own instructions follow if the pack has loaded. They contain no sentences to say, because MCP does
         not transport messages.
         """
         updates = super()._updates(result, upstream)
@@ -253,14 +246,14 @@ class Introduction(ProxyMetadataMiddleware):
 
 
 async def _settled(shield: "Future[Shield]") -> None:
-    """Wait until the pack has loaded or failed to load. If loading failed, the code that uses the shield reports it."""
+    """Wait until the pack has loaded or failed to load. Code that uses the shield reports the failure."""
     read = asyncio.wrap_future(shield)
     await asyncio.wait({read})
     _ = read.cancelled() or read.exception()
 
 
 async def saying_where(ctx: Any, call_next: Any) -> Any:
-    """Answer a request that has unreadable parameters with their location."""
+    """Answer a request with unreadable parameters, and name the location of the error."""
     try:
         return await call_next(ctx)
     except ValidationError as error:
@@ -269,9 +262,9 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 
 
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
-    """Report an unreadable response as the server's fault, not as an error in the request.
+    """Report an unreadable response as the server's error, not as an error in the request.
 
-    The call may have run, and "invalid params" would imply that it had not.
+    The call may have run, and "invalid params" would deny that.
     """
     try:
         return await call_next(ctx)
@@ -287,7 +280,7 @@ def _fault_at(error: ValidationError) -> tuple[str, str]:
 
 
 def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context from the gateway's header or, without that header, from the client.
+    """Return the context from the gateway's header, or from the client if there is no header.
 
     Behind a gateway, the client's own context is ignored. A call without context gets the context of its MCP session.
     """
@@ -296,10 +289,10 @@ def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # Even a header that names no user is a statement by the gateway.
+    # A gateway's header also applies if it names no user.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 
 def request_of(context: Any) -> Any:
-    """Return the client's request together with the session through which the client can be asked."""
+    """Return the client's request and the session through which the client can be asked."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None

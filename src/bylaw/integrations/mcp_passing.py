@@ -1,9 +1,9 @@
-"""Passes an MCP server's requests and notifications through the proxy to its client, and manages sessions.
+"""Passes requests and notifications from an MCP server to the proxy's client, and manages sessions.
 
-Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, and they arrive before
-the response to which they belong. A server started by a command has one session for all clients. An HTTP server has one
-session per client for as long as the client is connected, so that notifications arrive and session state is kept. In
-the protocol without sessions (2026-07-28), each request has its own connection.
+Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged and before the response
+to which they belong. A server started by a command has one session for all clients. An HTTP server has one session per
+connected client, so that notifications arrive and session state is kept. In the protocol without sessions (2026-07-28),
+each request has its own connection.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,10 +33,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 MOST = 1000
-"""The maximum number of clients that are notified of changes."""
+"""The maximum number of clients to notify of changes."""
 NOBODY = -32000
 PATIENCE = 5.0
-"""How many seconds a response waits for the notifications that precede it."""
+"""How many seconds a response waits for earlier notifications."""
 LISTS = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,
@@ -46,7 +46,7 @@ LISTS = (
 
 
 class Front(NamedTuple):
-    """How to reach a client: with the response to one of its requests, or on its own stream."""
+    """The way to reach a client: the response to one of its requests, or its own stream."""
 
     session: Any
     request: Any = None
@@ -60,12 +60,12 @@ class Front(NamedTuple):
 
 
 class Fronts:
-    """The proxy's clients, with each client's running requests."""
+    """The proxy's clients, with their running requests."""
 
     def __init__(self) -> None:
         self._active: list[Any] = []
         self._known: dict[Any, Any] = {}
-        """The session that each client's last request used."""
+        """The session of each client's last request."""
 
     @contextmanager
     def taking(self, request: Any) -> Generator[None]:
@@ -89,8 +89,8 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Return the client that should be asked a shared server's question. If several clients are possible, none is
-        asked, because the question may concern another client's data.
+        """Return the client to ask for a shared server. With several possible clients, none is asked, because the
+        question may concern another client's data.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -111,12 +111,12 @@ class Fronts:
 
 
 def connection(session: Any) -> Any:
-    """Identify a client's connection across requests, if there are sessions."""
+    """Return an object that identifies the client's connection across requests, if there are sessions."""
     return getattr(session, "_connection", session)
 
 
 def _place(session: Any) -> Any:
-    """Identify a client. Without sessions (2026-07-28), this is the pipe to the client."""
+    """Return an object that identifies a client. Without sessions (2026-07-28), it is the pipe to the client."""
     found = connection(session)
     if getattr(found, "protocol_version", None) not in MODERN_PROTOCOL_VERSIONS:
         return found
@@ -124,7 +124,7 @@ def _place(session: Any) -> Any:
 
 
 class Hearing(_ForwardingClientSession):
-    """A server session that tracks which notifications are still being forwarded.
+    """A server session that knows which notifications are still being forwarded.
 
     The SDK forwards each notification in its own task and has no public hook for the end of that task. A response must
     not overtake earlier progress notifications, so the SDK's methods are overridden here.
@@ -134,7 +134,7 @@ class Hearing(_ForwardingClientSession):
     _done: anyio.Event | None = None
 
     def _intercept_notification(self, method: str, params: Any) -> bool:
-        # Notifications arrive here in order, but each is forwarded in a separate task.
+        # Notifications arrive in order, but each one is forwarded in a separate task.
         is_ours = super()._intercept_notification(method, params)
         if not is_ours:
             self.begin()
@@ -155,7 +155,7 @@ class Hearing(_ForwardingClientSession):
             self._done.set()
 
     async def passed_on(self) -> None:
-        """Wait until all notifications received so far have been forwarded."""
+        """Wait until all received notifications have been forwarded."""
         with anyio.move_on_after(PATIENCE):
             while self.passing:
                 self._done = anyio.Event()
@@ -163,10 +163,9 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """The client that connects the proxy to the server. It forwards the server's questions to the downstream client.
+    """Connects the proxy to the server. Forwards the server's questions to the client.
 
-    fastmcp's own handlers drop parts of a question and do not distinguish between clients. They can be replaced only
-    here.
+    fastmcp's own handlers drop parts of a question and do not tell clients apart. They can be replaced only here.
     """
 
     def __init__(
@@ -174,19 +173,19 @@ class PassingClient(ProxyClient):
     ) -> None:
         self.fronts = fronts
         self._negotiated = negotiated
-        """Called with the protocol version when a session begins."""
+        """Called with the protocol version at the start of a session."""
         self.is_shared = isinstance(transport, StdioTransport)
         """Whether all clients share one server process and one session."""
         self._greeting = anyio.Lock()
-        """Held while the shared session begins, so that it begins only once."""
+        """Locked while the shared session begins, so that it begins only once."""
         self.connection: Any = None
-        """The connection of the downstream client, if that client has its own session with the server."""
+        """The client's connection, if that client has its own server session."""
         super().__init__(transport, **settings)
         assert self._transport_options is not None
         self._transport_options = replace(self._transport_options, session_class=Hearing)
 
     def for_one_request(self) -> "PassingClient":
-        """Return a client with the same session that reports progress to a single request."""
+        """Return a client for a single request in the same session. It reports progress to that request."""
         mine: Any = copy.copy(self)
         mine._proxy_rc_ref = [None]
         mine._progress_handler = _make_restoring_handler(default_proxy_progress_handler, mine._proxy_rc_ref)
@@ -204,7 +203,7 @@ class PassingClient(ProxyClient):
         self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
-        """Declare to the server only what the downstream client can do."""
+        """Declare only the client's abilities to the server."""
         with suppress(McpError):
             has = self._front().session.client_capabilities
             handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
@@ -253,12 +252,12 @@ class PassingClient(ProxyClient):
         handlers["list_roots_callback"] = _told_why(roots)
         handlers["logging_callback"] = log
         handlers["message_handler"] = self._hearing(heard)
-        # Without sessions, each request states its log level. Otherwise fastmcp would request all messages.
+        # Without sessions, each request sets its log level. Otherwise fastmcp would request all messages.
         handlers["log_level"] = None
         self.count_progress()
 
     def count_progress(self) -> None:
-        """Send progress notifications to the request for which this client makes its calls."""
+        """Send progress notifications to this client's request."""
         tell = self._progress_handler
 
         async def counted(*progress: Any) -> None:
@@ -309,7 +308,7 @@ class PassingClient(ProxyClient):
 
 
 def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wrap a question so that the server gets the reason if no client can be asked."""
+    """Wrap a question so that the server gets a reason if no client can be asked."""
 
     async def told(*given: Any) -> Any:
         try:
@@ -321,17 +320,17 @@ def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
 
 
 ENDED = "Session terminated"
-"""The SDK's error for a session that the server does not know. It means that the request did not run."""
+"""The SDK's error for a session that the server does not know. The request did not run."""
 
 
 class Links:
-    """The proxy's sessions with the server behind it."""
+    """The proxy's server sessions."""
 
     def __init__(self, upstream: Any, fronts: Fronts) -> None:
         self._plain = PassingClient(upstream, fronts=fronts, negotiated=self._negotiated)
         self._version = ""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """The clients of the server, keyed by the downstream client's connection."""
+        """The server's clients, by downstream connection."""
 
     def client(self) -> PassingClient:
         mode = self._mode()
@@ -349,7 +348,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """Return the protocol version to use with the server, regardless of the one that the downstream client uses."""
+        """Return the protocol version for the server, which may differ from the client's."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -374,7 +373,7 @@ class Links:
                 await kept._disconnect(force=True)
 
     async def is_begun_anew(self, session: Any, error: Exception) -> bool:
-        """Whether a request failed only because the server no longer knows the session. If so, the request may be sent
+        """Whether a request failed only because the server no longer knows the session. Such a request may be sent
         again.
         """
         place = connection(session)
@@ -394,7 +393,7 @@ class Links:
 
 
 def by_url(url: str) -> StreamableHttpTransport:
-    """Return the transport of an HTTP server. Each request carries only its own headers."""
+    """Return an HTTP server's transport. Each request carries only its own headers."""
 
     def client(
         headers: dict[str, str] | None = None,

@@ -1,12 +1,12 @@
-"""Processes what an MCP server returns: results of tools, resources and prompts.
+"""Processes results of an MCP server's tools, resources and prompts.
 
-The log and the guards get the unchanged result. The agent gets the result in the form that the pack prescribes: without
-masked fields, and with other authors' text marked. The mark contains a random number drawn for this result, so no text
-inside can fake the end of its quotation.
+The log and the guards get the unchanged result. The agent gets the result that the pack prescribes: masked fields are
+removed, and text by other authors is marked. The mark contains a new random number, so the text cannot fake the end of
+the quotation.
 
-Resources and prompts are content, not the user's request. Hosts put their texts into user messages, and prompts even
-have the user's role. So the proxy records these texts in the conversation. If such a text comes back in a user message,
-it is unknown which words are the user's own.
+Resources and prompts are content, not the user's request. But hosts put their text into user messages, and prompts even
+have the user's role. So the proxy records this text in the conversation. If it comes back in a user message, the user's
+own words are unknown.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,11 +33,11 @@ from bylaw.trace.event import Message, Result
 MASKED = "[masked]"
 WITHHELD = "[withheld: parts of this result are not for you, and they cannot be separated]"
 RUNNING = 80
-"""The minimum length at which a value without line breaks is treated as text rather than a name."""
+"""A single-line value is text, not a name, from this length on."""
 
 
 def shows_all(tool: Tool | None) -> bool:
-    """Whether the agent sees the results of a tool unchanged."""
+    """Whether the agent sees a tool's results unchanged."""
     return tool is None or not (tool.mask or tool.mark)
 
 
@@ -62,13 +62,13 @@ class Showing:
         return data
 
     def text(self, text: str, *, is_error: bool, instead: Any = None) -> str:
-        """Return a text result as the agent sees it. `instead` is the same result in the form of data, if available."""
+        """Return a text result as the agent sees it. `instead` is the same result as data, if available."""
         shown = text
         if self._tool.mask:
             data = read_data(text)
             if data is not None:
                 masked = Showing(self._plain()).value(data)
-                # The decoded data is the same. If nothing was masked, the original text is kept.
+                # If nothing was masked, keep the original text, which has the same data.
                 shown = text if masked == data else msgspec.json.encode(masked).decode()
             elif not is_error:
                 shown = msgspec.json.encode(Showing(self._plain()).value(instead)).decode() if instead else WITHHELD
@@ -83,7 +83,7 @@ class Showing:
 
 
 def read_data(text: str) -> Any:
-    """Return the object or list that is encoded as JSON in a text, or None for any other text."""
+    """Return the object or list in a JSON text, or None for any other text."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -92,23 +92,23 @@ def read_data(text: str) -> Any:
 
 
 def never_ran(error: BaseException) -> bool:
-    """Whether a call failed before its tool ran. Only protocol errors show this, not the tool's own text."""
+    """Whether a call failed before its tool ran. Only a protocol error shows this."""
     if isinstance(error, McpError):
         return error.error.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
     return isinstance(error, NotFoundError)
 
 
 def returned(answer: Any, tool: str) -> dict[str, Any]:
-    """Return the record of a response: its content, and whether it failed.
+    """Return a record of a response: its content and whether it failed.
 
-    The content may be present both as data and as text, and an agent may read either. If the two contradict each other,
-    neither is recorded as shown.
+    The content may be both data and text, and an agent may read either one. If they differ, neither is recorded as
+    shown.
     """
     structured, error = answer.structured_content, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
     if structured is None:
         return {"content": "\n".join(texts), "error": error}
-    # If a tool's result is not an object, this is the name given to its value.
+    # The key for a tool result that is not an object.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
     if any(_contradicts(read_data(text), wrapped) for text in texts):
         log.warning("%s: its text result contradicts the structured result; neither counts as seen", tool)
@@ -127,7 +127,7 @@ def _contradicts(words: Any, data: Any) -> bool:
 
 
 def for_agent(answer: Any, tool: Tool | None) -> Any:
-    """Return the response without masked fields, and with other authors' text marked."""
+    """Return the response with masked fields removed and text by other authors marked."""
     if tool is None or shows_all(tool):
         return answer
     showing, structured = Showing(tool), answer.structured_content
@@ -137,7 +137,7 @@ def for_agent(answer: Any, tool: Tool | None) -> Any:
             text = showing.text(part.text, is_error=bool(answer.is_error), instead=structured)
             content.append(part.model_copy(update={"text": text}))
         else:
-            # The contents of a picture or file are unknown here.
+            # The content of pictures and files is unknown here.
             content.append(TextContent(type="text", text=WITHHELD) if tool.mask else part)
     shown = None if structured is None else showing.value(structured)
     return answer.model_copy(update={"content": content, "structured_content": shown})
@@ -152,18 +152,17 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""The maximum number of remembered conversations, and of remembered texts that belong to no conversation."""
+"""The maximum number of conversations to remember, and of texts without a conversation."""
 LINE = 3
-"""The minimum number of words that a single line needs in order to be recognised."""
+"""The minimum number of words for recognising a single line."""
 LONG = 8
-"""The minimum number of words that a text needs in order to be recognised as a separate paragraph. The other paragraphs
-are still treated as the user's.
+"""The minimum number of words for recognising a text in its own paragraph. The other paragraphs are still the user's.
 """
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
-    """The server's texts in a conversation, and the user's earlier words."""
+    """A conversation's texts from the server, and the user's earlier words."""
 
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])
@@ -175,12 +174,10 @@ class HandedOut:
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """Texts that were requested outside any conversation. They are not treated as the user's words in any
-        conversation.
-        """
+        """Texts that were requested outside any conversation. They are not the user's words in any conversation."""
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
-        """Record a server's texts in their conversation and its log, if these are known."""
+        """Record a server's texts in their conversation and its log, if known."""
         if session is None:
             for text in _known_by(part["text"] for part in parts):
                 self._anywhere[text] = None
@@ -192,14 +189,14 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """In user messages, replace text that came from a server with unknown words."""
+        """Replace a server's text in user messages with unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
             return [*said]
         told = [(part, own_words(part.text, texts)) if isinstance(part, Heard) else (part, "") for part in said]
         heard = [(part.text, own) for part, own in told if isinstance(part, Heard)]
-        # If the whole history is sent again, the user wrote its earlier messages before. The others are new.
+        # If the whole history is sent again, its earlier messages are the user's. The others are new.
         earlier = zip(heard, seen.said, strict=False)
         is_whole = len(heard) >= len(seen.said) and all(known in words for words, known in earlier)
         known = len(seen.said) if is_whole else 0
@@ -208,7 +205,7 @@ class HandedOut:
             if isinstance(part, Heard):
                 known -= 1
                 if known < 0:
-                    # A server may return any words, even "No, stop." It is then unknown whether the user wrote them.
+                    # A server may return any words, even "No, stop." Then the author is unknown.
                     part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found
@@ -229,11 +226,10 @@ class HandedOut:
 
 
 def own_words(text: str, handed: Iterable[str]) -> str:
-    """Return a message without the paragraphs that contain a server's text. A one-word text is recognised only if it is
-    a whole paragraph.
+    """Return a message without the paragraphs that contain a server's text. A one-word text must be a whole paragraph.
 
-    Sentences are never shortened, because the rest may mean the opposite. If the server's text is short, the whole
-    message is removed, because a server could return "please do not".
+    Sentences are never shortened, because the rest may mean the opposite. The whole message is removed if the server's
+    text is short, because a server could return "please do not".
     """
     whole, (folded, places) = _folded(text), _letters(text)
     for each in handed:
@@ -271,7 +267,7 @@ def _folded(text: str) -> str:
 
 
 def _known_by(texts: Iterable[str]) -> Iterable[str]:
-    """Yield the normalised text and its lines. They are used to recognise the text."""
+    """Yield the normalised text and its lines, for recognition."""
     for text in texts:
         lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
         yield from (folded for each in (text, *lines) if (folded := _folded(each)))

@@ -1,6 +1,6 @@
-"""Decides every tool call that passes through an MCP proxy, and finds the client's conversation by the call's key.
+"""Decides every tool call through an MCP proxy, and finds the client's conversation by the call's key.
 
-Everything else passes through. The texts of resources and prompts are recorded as content.
+Everything else passes through. The text of resources and prompts is recorded as content.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -58,7 +58,7 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import linked
 
 MOST_SESSIONS = 10_000
-"""How many conversations are kept. The least recently used one is dropped first."""
+"""The number of conversations to keep. The least recently used one is dropped first."""
 NO_KEY = "the call does not say which conversation it belongs to, so earlier look-ups are unknown"
 FORGOTTEN = "the conversation was idle for so long that its look-ups are no longer known"
 
@@ -67,9 +67,7 @@ PAGE_UNKNOWN = "the page could not be shown again before the call"
 
 
 class Sessions:
-    """Sessions by key. A call without a key gets an empty session. A session that was dropped and has no log starts
-    empty again.
-    """
+    """Sessions by key. A call without a key, or a dropped session without a log, starts empty."""
 
     def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST_SESSIONS) -> None:
         self.shield = shield
@@ -79,11 +77,11 @@ class Sessions:
         self._forgotten: set[str] = set()
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
-        """The conversation of the principal who spoke last, by key."""
+        """The last principal's conversation, by key."""
         self._lock = threading.Lock()
 
     def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
-        """Return the speaker's conversation for a key. Another principal has a separate one."""
+        """Return the speaker's conversation for a key. Each principal has a separate one."""
         session, first = self.speaking(key, context)
         if not key:
             return session
@@ -120,16 +118,14 @@ class Sessions:
         except AnotherPrincipal:
             if self.shield.log is not None:
                 with self._lock:
-                    # The session may have this context even though the log names another principal.
+                    # The session may have this context even if the log names another principal.
                     self._kept.pop(key, None)
             own = self.get(linked(key, context), context)
             own.vouch(context or {})
             return own, self.get(key, {})
 
     def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
-        """Return a conversation's session. `context` is the conversation's initial context if it differs from the
-        default.
-        """
+        """Return a conversation's session. `context` is its initial context, if it is not the default."""
         given = self._context if context is None else context
         if not key:
             return self.shield.session(context=given, lacks=NO_KEY)
@@ -141,44 +137,42 @@ class Sessions:
                 session = self._kept[key] = self.shield.session(key, context=given, lacks=lacks)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
-                # A new session would know about neither earlier look-ups nor earlier writes.
+                # A new session would not know the earlier look-ups and writes.
                 self._forgotten.add(self._kept.popitem(last=False)[0])
             return session
 
 
 MOST = 10_000
-"""The number of conversations for which the last listing is remembered."""
+"""The number of conversations whose last tool list is kept."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
-"""An HTTP header that a gateway sets to the name of the conversation. It overrides the call's own value."""
+"""The HTTP header in which a gateway names the conversation. It overrides the call's own value."""
 ANSWER = 15.0
-"""How many seconds a server has to answer a ping."""
+"""The time limit for the server's answer to a ping, in seconds."""
 DECIDING = 200
-"""The maximum number of concurrent decisions. Some decisions may wait for a model without delaying the others."""
+"""The maximum number of concurrent decisions. Decisions that wait for a model do not delay others."""
 
 
 class Hiding:
-    """The tools hidden from each conversation's client, both in the last listing and now."""
+    """The tools hidden from each conversation's client, in the last list and now."""
 
     def __init__(self, tools: Mapping[str, DeclaredTool], listeners: set[InMemorySubscriptionBus]) -> None:
         self._tools = tools
         self._told: OrderedDict[str, Hidden] = OrderedDict()
         self.listeners = listeners
-        """The clients that are listening for changes, in the protocol without sessions."""
+        """Clients that listen for changes, in the protocol without sessions."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """Return the tools that the user's words so far cannot require. The result is empty if the user has said
-        nothing.
-        """
+        """Return the tools that the user's words so far do not need. The set is empty if the user has said nothing."""
         allowance = session.allowance
         if allowance is None:
             return frozenset()
-        # A generic tool is needed if any of its actions is needed.
+        # A generic tool is needed if any of its actions is.
         needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
         return frozenset(self._tools.keys() - needed)
 
     def tell(self, session: LiveSession, hidden: Hidden) -> bool:
-        """Record a listing. Return whether it differs from the previous one."""
+        """Record a tool list. Return True if it has changed."""
         before = self._told.pop(session.id, Hidden())
         self._told[session.id] = hidden
         if len(self._told) > MOST:
@@ -209,7 +203,7 @@ class ShieldMiddleware(Middleware):
     ) -> None:
         self.shield = shield
         self._hiding = hiding
-        """Finds the tools to hide because a request cannot use them. If this is None, all tools are listed."""
+        """Finds the tools that a request cannot need. If None, all tools are listed."""
         self._catalogue = catalogue
         shield.doubts = catalogue.doubts
         self._fronts = fronts
@@ -220,17 +214,17 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
-        """The number of the main agent's calls that are running, by conversation."""
+        """The number of running calls by the main agent, by conversation."""
         self._handed = HandedOut()
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
-        """A unique name for each proxy. Several proxies may continue one conversation, and a restarted proxy counts
-        from 1 again.
+        """A unique name for the proxy. Several proxies may continue one conversation, and a restarted proxy counts from
+        1 again.
         """
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register a request's client while the request runs, so that the server's questions reach the client."""
+        """Register a client during its request, so that the server's questions reach it."""
         request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
@@ -241,8 +235,8 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """Return the server's response. If the server had forgotten the session, it did not run the request, so send
-        the request again.
+        """Return the server's response. If the server has forgotten the session, the request did not run, so send it
+        again.
         """
         try:
             return await call_next(context)
@@ -253,7 +247,7 @@ class ShieldMiddleware(Middleware):
         return await call_next(context)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-        """Let the call pass, or answer it in place of the server."""
+        """Pass the call on, or answer it in place of the server."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
         request, round, id, agent = request_of(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
@@ -263,7 +257,7 @@ class ShieldMiddleware(Middleware):
             round, answer = take_round(request)
             given = (self._key(meta, arguments), self._vouched(request, meta))
             session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
-            # An inner agent's client may let a model answer in the user's place.
+            # An inner agent's client may let a model answer for the user.
             call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
             if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
@@ -290,7 +284,7 @@ class ShieldMiddleware(Middleware):
                 if never_ran(error):
                     await self._record(session, id, str(error), error=True, refused=True)
                 else:
-                    # It is unknown whether the call ran.
+                    # The call may or may not have run.
                     await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; it is unknown whether `{tool}` ran") from error
@@ -318,9 +312,9 @@ class ShieldMiddleware(Middleware):
         return f"{self._name}-{next(self._numbers)}"
 
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
-        """Return the decision on a call and the call's id. A continued call keeps its earlier id."""
+        """Return a call's decision and id. A continued call keeps its earlier id."""
         self._catalogue.refresh()
-        # The main agent is speaking to an inner agent.
+        # Here, the main agent speaks to an inner agent.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.channel.puts_cards = call.can_ask
         session.channel.files_questions = (
@@ -328,7 +322,7 @@ class ShieldMiddleware(Middleware):
         )
         if (round.question or round.card) and not call.agent:
             if said is not None:
-                # What the user wrote before the answer may be a no.
+                # The user's text before the answer may be a refusal.
                 self._sessions.follower(session).follow(self._handed.own(session, said))
             session.channel.puts_cards = take(session, answer, question=round.question, card=round.card)
             return self._decide_now(call, id), id
@@ -340,7 +334,7 @@ class ShieldMiddleware(Middleware):
             heard = _up_to_the_user(said) if is_same else said
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
-            # The main agent is waiting for an inner agent's call, so there are no new messages.
+            # There are no new messages while the main agent waits for an inner agent's call.
             session.channel.reports_user = False
             session.unheard()
         if is_same:
@@ -353,8 +347,8 @@ class ShieldMiddleware(Middleware):
         return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
 
     async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """Ask the user while the call waits. Return the new decision and the call's id. A question that was not
-        answered is not repeated.
+        """Ask the user during the call. Return the new decision and the call's id. An unanswered question is not
+        repeated.
         """
         session = call.session
         for _ in range(MOST_QUESTIONS):
@@ -401,7 +395,7 @@ class ShieldMiddleware(Middleware):
         return answer
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Pass on a prompt and record its text. Regardless of the prompt's role, these are not the user's words."""
+        """Pass on a prompt and record its text. It is never the user's, even with the user's role."""
         answer = await call_next(context)
         await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
         return answer
@@ -416,7 +410,7 @@ class ShieldMiddleware(Middleware):
         await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
 
     async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
-        """Record the resources in a tool's result. The call has already run, so this must not fail."""
+        """Record the resources in a tool's result. This must not fail, because the call has already run."""
         try:
             await anyio.to_thread.run_sync(self._handed.note, session, RESOURCE, parts, self._new_id())
         except Exception as error:
@@ -424,10 +418,10 @@ class ShieldMiddleware(Middleware):
             self._handed.note(None, RESOURCE, parts, "")
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
-        """Return the server's tools with their accepted descriptions."""
+        """Return the server's tools with the accepted descriptions."""
         tools = await call_next(context)
         if not tools and (reason := await self._gone()):
-            # If fastmcp cannot reach the server, it returns an empty tool list.
+            # fastmcp returns an empty tool list if it cannot reach the server.
             raise McpError(code=NO_SERVER, message=reason)
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
@@ -441,7 +435,7 @@ class ShieldMiddleware(Middleware):
         return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
 
     async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
-        """Return the tools that the conversation cannot use. The result is empty if the conversation is unknown."""
+        """Return the tools that the conversation cannot use. The set is empty if the conversation is unknown."""
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is None:
@@ -474,36 +468,36 @@ class ShieldMiddleware(Middleware):
         return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        # The header is set by a gateway. The client behind the gateway must not leave its conversation.
+        # A gateway sets the header. Its client must stay in its own conversation.
         header = get_http_headers(include={HEADER}).get(HEADER)
         given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the operator's context, extended by the context of a gateway or the client."""
+        """Return the operator's context, extended by the gateway's or the client's."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Drop an argument that is not declared and only names the conversation."""
+        """Drop an undeclared argument that only names the conversation."""
         declared = self.shield.pack.schema.tools.get(tool)
         if declared is None or self._key_argument in declared.parameters:
             return arguments
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
-        """Record that the server needs more input. Until it has this input, the call is neither done nor refused."""
+        """Record that the server needs more input. Until then, the call is neither done nor refused."""
         if session is None:
             return
         try:
             await anyio.to_thread.run_sync(session.interrupt, id, decision)
         except Exception as error:
-            # A repeated call is decided again, and its confirmation is used up.
+            # A repeated call is decided again, and its confirmation is no longer valid.
             tell(error, f"the question about `{decision.tool}` is not in the log")
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
         def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
-            # The end of a conversation is never announced.
+            # Clients do not announce the end of a conversation.
             session.flush()
 
         if session is None:
@@ -511,7 +505,7 @@ class ShieldMiddleware(Middleware):
         try:
             await anyio.to_thread.run_sync(keep, session)
         except Exception as error:
-            # The agent gets the result, but the result is not treated as seen until it is in the log.
+            # The agent gets the result, but the log does not contain it yet, so it is not recorded as seen.
             tell(error, f"the answer to call {id} is not in the log")
 
 
@@ -526,12 +520,12 @@ class _Call(Struct, frozen=True):
     arguments: dict[str, Any]
     meta: Mapping[str, Any]
     agent: str
-    """The inner agent that makes the call. It is empty for the main agent."""
+    """The inner agent that makes the call. The name of the main agent is empty."""
     can_ask: bool
 
 
 class _AsTold(Tool):
-    """A tool as described by the server. fastmcp would add a title and notes."""
+    """A tool with the server's own description. fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 

@@ -52,7 +52,7 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""The beginning of the SDK's text that replaces the history after a handover. An agent may write this text too."""
+"""The SDK's text that replaces the history after a handover starts like this. An agent may write it too."""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
@@ -61,10 +61,10 @@ HOSTED = frozenset(
 class ShieldHooks(RunHooks):
     """Shields one conversation. Pass it as `hooks` to every run, with the agent that `protect` returns.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval interrupts the run. `asked`
+    With `pauses`, a call that needs the user's confirmation or a reviewer's approval interrupts the run. `asked`
     returns the prompts, `confirm` and `approve` take the answers, and the run continues with `state.approve(item)`.
-    `context` computes who is speaking in a run from the `context` of `Runner.run`. With `instruct`, `protect` adds the
-    shield's instructions to the agent's.
+    `context` computes a run's speaker from the `context` of `Runner.run`. With `instruct`, `protect` adds the shield's
+    instructions to the agent's instructions.
     """
 
     def __init__(
@@ -88,18 +88,16 @@ class ShieldHooks(RunHooks):
         self._answers: Answers = "all" if session.is_named else "heard"
         self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
-        """Decisions about calls that are allowed to run, by inner agent and id."""
+        """Decisions about allowed calls, by inner agent and id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """The protected copy of each agent, by the agent's identity, together with the parts from which the copy was
-        made.
-        """
+        """Each agent's protected copy and the parts of the copy, by the agent's identity."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
-        """Names of tools whose calls the SDK may hold back for approval."""
+        """Tools whose calls the SDK may hold back for approval."""
 
     def inner(self, agent: str) -> "ShieldHooks":
-        """Return hooks for an inner agent in the same conversation, whose messages are written by your code or by
-        another agent.
+        """Return hooks for an inner agent in the same conversation. Its messages come from your code or from another
+        agent.
 
         An agent that a tool runs in its own task does not need these hooks, because the shield detects it. Give each
         inner agent a name.
@@ -109,7 +107,7 @@ class ShieldHooks(RunHooks):
         return other
 
     def _inner(self, id: str = "") -> str:
-        """Return the inner agent that is running in this task or requested a call. It is empty for the main agent."""
+        """Return the inner agent that runs in this task or requested a call. The name of the main agent is empty."""
         return self._agent or inner_agent(id)
 
     @property
@@ -130,9 +128,7 @@ class ShieldHooks(RunHooks):
             _ = self.follower
 
     def protect(self, agent: Agent) -> Agent:
-        """Return the agent with the shield in front of its tools and in front of the tools of all agents that it hands
-        over to or uses.
-        """
+        """Return the agent with shielded tools, including the tools of all agents that it hands over to or uses."""
         if id(agent) in self._ours:
             return agent
         made_of = (agent, list(agent.tools), list(agent.handoffs), list(agent.mcp_servers))
@@ -201,7 +197,7 @@ class ShieldHooks(RunHooks):
         )
 
     def _approval(self, tool: str, needed: Any) -> Any:
-        """Ask for the tool's own approval only if a call may run or awaits an answer. The call then continues."""
+        """Ask for the tool's own approval only if a call may run or waits for an answer. The call then continues."""
         declared = self.session.pack.schema.tools.get(tool)
         # If a tool's approval is a function, the SDK holds back every call whose arguments it converts.
         if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
@@ -228,27 +224,25 @@ class ShieldHooks(RunHooks):
         return True
 
     async def asked(self, item: Any) -> list[Prompt]:
-        """Return the prompts of an interrupted run. The list is empty if only the tool's own `needs_approval` asked."""
+        """Return an interrupted run's prompts. The list is empty if only the tool's own `needs_approval` asked."""
         call = item.raw_item
         return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
 
     def _asked(self, id: str, tool: str, arguments: str) -> list[Prompt]:
         planned = self.follower.planned(id)
         if planned is not None and not planned.allowed:
-            # The SDK holds back a call whose arguments it would convert, such as 60 for a float, without asking the
-            # shield.
+            # The SDK does not ask the shield before it holds back a call whose arguments it would convert, such as 60
+            # for a float.
             self._pause(id, planned)
         waiting = self.follower.asked(id, tool, arguments)
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card. `by` says how the user answered, for example with a button."""
+        """Report the user's answer to a card. `by` names the way the user answered, such as a button."""
         await asyncio.to_thread(confirm, self.session, prompt, yes, by=by)
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-        """Report a reviewer's answer. `by` is the reviewer's name. The answer is never treated as the user's
-        confirmation.
-        """
+        """Report a reviewer's answer. `by` is the reviewer's name. The answer is never the user's confirmation."""
         await asyncio.to_thread(approve, self.session, prompt, yes, by=by, note=note)
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
@@ -275,8 +269,8 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.reject_content(shown)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
-        """Report the model's input, which is the history. An inner agent's input is ignored, because it was written by
-        the outer agent.
+        """Report the model's input, which is the history. Ignore an inner agent's input, because the outer agent wrote
+        it.
         """
         if self._inner():
             return
@@ -302,8 +296,8 @@ class ShieldHooks(RunHooks):
     def _note_held(self, ids: Sequence[str]) -> None:
         """Record the calls that the SDK holds back.
 
-        The SDK holds back, without asking, a call whose arguments it would convert, such as 60 for a float. In another
-        worker, the call continues only if the log says that it was interrupted.
+        The SDK holds back a call whose arguments it would convert, such as 60 for a float, without asking. Another
+        worker continues the call only if the log says that it was interrupted.
         """
         for id in ids:
             decision = self.follower.planned(id)
@@ -315,7 +309,7 @@ class ShieldHooks(RunHooks):
             await asyncio.to_thread(self.follower.end)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-        """Refuse to run a tool for which there is no decision."""
+        """Stop a tool that has no decision."""
         id = getattr(context, "tool_call_id", "")
         if (self._inner(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
@@ -338,7 +332,7 @@ def _shown(result: Any) -> str:
 
 
 def _parts(items: Any) -> list[Part]:
-    """Convert items from the Responses API. A message and the calls that follow it form one turn."""
+    """Convert items from the Responses API. A message and the calls after it form one turn."""
     parts: list[Part] = []
     text: str | None = None
     key, calls = "", []

@@ -34,18 +34,18 @@ from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
 _UNSEEN = frozenset(("thinking", "compaction", "builtin-tool-call", "builtin-tool-return"))
-"""Kinds of an agent's parts that the user does not see."""
+"""Kinds of parts that the user does not see."""
 DEFERS = "bylaw defers"
-"""The key in a tool's metadata whose value says how an allowed call is deferred: `unapproved` or `external`."""
+"""The key in a tool's metadata for the way an allowed call is deferred: `unapproved` or `external`."""
 
 
 class ShieldCapability(Adapter, AbstractCapability):
-    """Shields an agent's tools. Conversations are distinguished by `conversation_id`.
+    """Shields an agent's tools. `conversation_id` identifies the conversation.
 
-    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred, and its metadata
-    in `DeferredToolRequests` is a `Prompt`. Approve it with an answer as metadata: `{"id": prompt["id"], "confirm":
-    True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With `instruct`, the shield's instructions are
-    added to the agent's.
+    With `pauses`, a call that needs the user's confirmation or a reviewer's approval is deferred, and its metadata in
+    `DeferredToolRequests` is a `Prompt`. Approve it with the answer as metadata: `{"id": prompt["id"], "confirm":
+    True}` for the user, or `{"id": prompt["id"], "approve": True, "by": "ann"}` for a reviewer. With `instruct`, the
+    shield's instructions are added to the agent's instructions.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class ShieldCapability(Adapter, AbstractCapability):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self.tools: set[str] = set()
-        """Names of the shielded tools, without output tools."""
+        """The shielded tools' names, without output tools."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Put the capability closest to the tools."""
+        """Run the capability last, next to the tools."""
         return CapabilityOrdering(position="innermost")
 
     def get_instructions(self) -> Any:
-        """Return the shield's instructions for each run in which the agent may ask the user."""
+        """Return the shield's instructions for runs that may ask the user."""
         return (lambda: self.instructions or None) if self._instructions else None
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
@@ -78,7 +78,7 @@ class ShieldCapability(Adapter, AbstractCapability):
         return result
 
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
-        """If an output function runs an agent, treat that agent as an inner agent."""
+        """If an output function runs an agent, that agent is an inner agent."""
         if self._guard.agent:
             return await handler(output)
         follower = await asyncio.to_thread(self._guard.followers.get, ctx.conversation_id or "", ctx)
@@ -91,7 +91,7 @@ class ShieldCapability(Adapter, AbstractCapability):
             end(token)
 
     def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, str, Decision]:
-        """Decide a call. Return its conversation, the inner agent that makes it, and the decision."""
+        """Decide a call. Return its conversation, inner agent and decision."""
         messages, id = list(ctx.messages), ctx.tool_call_id or ""
         call = Asked(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
         answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
@@ -109,7 +109,7 @@ class _Shielded(WrapperToolset):
     async def get_tools(self, ctx: Any) -> Any:
         found = await super().get_tools(ctx)
         self.shield.tools.update(name for name, tool in found.items() if not _is_output(tool))
-        # Deferred tools are decided first, because the framework would otherwise skip this step.
+        # Decide deferred tools first, because the framework would skip this step.
         return {name: _decided_first(tool) if tool.tool_def.defer else tool for name, tool in found.items()}
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
@@ -121,12 +121,12 @@ class _Shielded(WrapperToolset):
         id = ctx.tool_call_id or ""
         defers = (tool.tool_def.metadata or {}).get(DEFERS)
         if defers == "external":
-            # The result will arrive with the messages.
+            # The messages will contain the result.
             raise CallDeferred
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A call that was held back is repeated. The next messages show what the model sees of a failed call.
+        # A call that was held back is repeated. The next messages show a failed call as the model sees it.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
@@ -138,14 +138,14 @@ class _Shielded(WrapperToolset):
 
 
 def _decided_first(tool: Any) -> Any:
-    """Change a tool whose calls the framework would defer, so that the calls are decided first."""
+    """Change a tool so that its calls are decided before the framework defers them."""
     given = tool.tool_def
     metadata = {**(given.metadata or {}), DEFERS: given.kind}
     return replace(tool, tool_def=replace(given, kind="function", metadata=metadata))
 
 
 def _shielded(toolset: Any, shield: Shield) -> Any:
-    """Wrap the tools of an agent that a shielded tool runs, regardless of who created that agent."""
+    """Wrap the tools of an agent that a shielded tool runs, no matter who created the agent."""
     within = toolset
     while within is not None:
         if isinstance(within, _Shielded):
@@ -155,7 +155,7 @@ def _shielded(toolset: Any, shield: Shield) -> Any:
 
 
 def _watched(made: Any) -> Any:
-    """Wrap `ToolManager`, which every run creates. The framework has no hook for an agent that a tool runs."""
+    """Wrap `ToolManager`, which every run creates. The framework has no hook for agents inside tools."""
 
     def init(self: Any, *given: Any, **more: Any) -> None:
         made(self, *given, **more)
@@ -173,7 +173,7 @@ def _is_output(tool: Any) -> bool:
 
 
 def _as_asked(messages: Sequence[Any], id: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the model's own arguments if parsing has only added defaults."""
+    """Return the model's own arguments if parsing only added defaults."""
     for message in reversed(messages):
         for part in message.parts if isinstance(message, ModelResponse) else ():
             if isinstance(part, ToolCallPart) and part.tool_call_id == id:
@@ -200,7 +200,7 @@ def _parts(messages: Sequence[Any], tools: Collection[str]) -> list[Part]:
 
 
 def _pieces(part: Any, tools: Collection[str]) -> list[Piece]:
-    """Return the pieces of an agent's part, or an empty list if the part is not for the user."""
+    """Return the pieces of an agent's part. The list is empty if the part is not for the user."""
     if isinstance(part, TextPart):
         return [part.content]
     if part.part_kind == "speech":
