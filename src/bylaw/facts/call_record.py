@@ -1,9 +1,8 @@
-"""The calls in a conversation as recorded by the ledger, each with the fields that it may have changed.
+"""The calls in a conversation, as recorded by the ledger, each with the fields that it may have changed.
 
-Answered calls are indexed by their arguments, so that finding them does not require a full scan. A call's result shows
-whether the tool ran the call. Failures are declared by the log or the host, using an error flag, or by the pack, using
-`refused` and `surely_refused` in tools.yaml. A result that only looks like an error does not prove anything, because
-the write may have run.
+Answered calls are indexed by their arguments. A call's result shows whether the tool ran the call. The log or the host
+declares failures with an error flag, and the pack declares them with `refused` and `surely_refused` in tools.yaml. A
+result that only looks like an error proves nothing, because the write may have run.
 """
 
 import re
@@ -71,7 +70,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Return a record that Python printed, or that is part of a message, as JSON. Empty for any other result."""
+    """Convert a record to JSON if Python printed it or a message contains it. Return an empty string for other results."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -100,7 +99,7 @@ def _has_error_flag(result: Result, value: Any) -> bool:
 
 
 def _is_looked_up(value: Any) -> bool | None:
-    """Whether a look-up ran. In its result, `status` and similar fields may be facts about the record."""
+    """Whether a look-up ran. `status` and similar fields in its result may be facts about the record."""
     if value.__class__ is dict:
         return not _reports_error(value)
     if value.__class__ is str and _ERROR_HEADING.match(value[:120]):
@@ -160,7 +159,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """Return the first clause of a text. Unless `whole` is set, return only the first word if it names an error."""
+    """Return the first clause of a text, or only its first word if that word names an error and `whole` is not set."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -170,7 +169,7 @@ def _opening(text: str, *, whole: bool) -> str:
 
 
 TO_USER = "\0user"
-"""The `who` of a call made by the user, who then also sees the result."""
+"""The value of `who` for calls made by the user, who then also sees the results."""
 
 
 class CallRecord(Struct, eq=False):
@@ -190,23 +189,21 @@ class CallRecord(Struct, eq=False):
     has_told: bool = False
     """Whether the result showed any field of an entity apart from its key."""
     actions: "tuple[CallRecord, ...]" = ()
-    """For a call to a generic tool: the actions that it performs, which share its step and its result."""
+    """The actions that a call to a generic tool performs. They share the call's step and result."""
     called: str = ""
-    """For an action: the generic tool whose call performs it."""
+    """The call to a generic tool that performs this action."""
     untold: Mapping[str, Any] = {}
-    """For an action: the values in the call that the action does not use. Consent to the action also covers these
-    values.
-    """
+    """Values in the call that this action does not use. Consent to the action also covers these values."""
     is_evidence: bool = True
     """Whether the result is evidence of facts. False for an action whose result may have been written by the agent."""
     is_beside: bool = False
     """Whether the call's actions are counted separately."""
     may_be: frozenset[str] = frozenset()
-    """For a call to a generic tool with unknown actions: the actions that it may perform."""
+    """The actions that a call to a generic tool may perform, if they are not known for certain."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments. Empty if the same argument was given twice with different values."""
+        """The arguments. Empty if one argument was given twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
@@ -216,11 +213,11 @@ class CallRecord(Struct, eq=False):
         return accepted(self.tool, self.result)
 
     def counts_at(self, step: int) -> bool:
-        """Whether the call may have taken effect, as known just before `step`."""
+        """Whether the call may have taken effect, judging by what was known just before `step`."""
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether the result does not show any facts, because the agent may have written or influenced it."""
+        """Whether the agent may have written or influenced the result. Such a result is not evidence."""
         tool = self.tool
         if not self.is_evidence:
             return True
@@ -238,12 +235,12 @@ class CallRecord(Struct, eq=False):
         return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
 
     def is_doubtful(self) -> bool:
-        """Whether the result leaves it unclear if the call ran."""
+        """Whether it is unclear from the result if the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived that leaves it unclear if the call ran, either because of its text or because a
-        shield marked it.
+        """Whether a result arrived but does not settle whether the call ran. The cause is its text or a mark from a
+        shield.
         """
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
@@ -251,7 +248,7 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether the result arrived before a step or, if no step is given, whether it arrived at all."""
+        """Whether the result arrived before a step. Without a step, whether it arrived at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
@@ -279,7 +276,7 @@ class Answers:
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """Yield the calls to `tool` whose results had been seen by the agent that makes the judged call.
+        """Yield the calls to `tool` whose results the agent had seen before the judged call.
 
         With `arguments`, yield only calls that may have had these arguments. A few other calls may be included.
         """
@@ -299,19 +296,17 @@ class Answers:
                 yield made, result.value()
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """Return the look-ups that may have had these arguments and that have a result, even an error."""
+        """Return the answered look-ups that may have had these arguments. An error is also an answer."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every look-up with these arguments has returned an error, so that another attempt may succeed."""
+        """Whether every look-up with these arguments returned an error. Another attempt may then succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the agent that makes the judged call had already made exactly this call before its turn and had
-        received a result.
-        """
+        """Whether the agent had already made exactly this call, before the current turn, and had received a result."""
         return any(
             made.arguments == arguments
             and made.result is not None
@@ -378,7 +373,7 @@ _MASK = re.compile(
 
 
 def may_have_run(earlier: CallRecord, step: int) -> bool:
-    """Whether a call may have run, as known just before `step`."""
+    """Whether a call may have run, judging by what was known just before `step`."""
     return earlier.counts_at(step) or not earlier.is_surely_refused()
 
 
@@ -393,7 +388,7 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
     tool = earlier.tool
     if tool is None or not tool.parameters or tool.others is not False:
         return all(name in wanted for name in more)
-    # An undeclared argument may have been added by the recording, or the tool may ignore it.
+    # An undeclared argument may have been added by the recorder, or the tool may ignore it.
     return all(name in wanted or name not in tool.parameters for name in more)
 
 
@@ -406,7 +401,7 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
             if not could_be_same_value(earlier.arguments[name], value):
                 return False
         elif value is not None and not (tool is not None and name in tool.required):
-            # A required argument is missing from the recording.
+            # The recording lacks a required argument.
             return False
     return True
 
@@ -419,7 +414,7 @@ def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may stand for `value`, with a different spelling, truncated or masked."""
+    """Whether a recorded value may be a truncated, masked or differently spelled form of `value`."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -433,7 +428,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether the record shows a call completely. If not, two different records may belong to the same call."""
+    """Whether a call's record is complete. If not, two different records may belong to the same call."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -446,9 +441,7 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may stand for a value, because its unmasked characters occur in the value in the same
-    order.
-    """
+    """Whether masked text may represent a value: its unmasked characters occur in the value in the same order."""
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

@@ -1,4 +1,4 @@
-"""Records the fields that writes may have changed, so that the known values of these fields are stale."""
+"""Tracks the fields that writes may have changed. The known values of these fields are stale."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -27,9 +27,7 @@ class UndeclaredCall:
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key occurs in the arguments. An entity without a key is never named in the
-        arguments.
-        """
+        """Whether every part of the key occurs in the arguments. Always false for an entity without a key."""
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -69,13 +67,13 @@ class Touch(NamedTuple):
     fields: frozenset[str] | None = None
     """The fields that may have changed, or None for all fields."""
     by_result: bool = False
-    """Whether the touch applies only until the result arrives, because the result then names the changed entities."""
+    """Whether this applies only until a result arrives and names the changed entities."""
     undeclared: UndeclaredCall | None = None
     """Set for a call that does not declare its changes and may change any entity that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether the write may have changed the entity, based on what was known just before `known_at` or, if that
-        is None, on what is known now.
+        """Whether the write may have changed the entity, judging by what was known just before `known_at`. If
+        `known_at` is None, everything known so far is used.
         """
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
@@ -94,14 +92,16 @@ class Changes:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """Touches by entity, then by key and field, in call order. Keys are normalised, so that all spellings of a
-        key are equal. A key of None means any entity of the kind, and a field of None means all fields.
+        """Touches by entity, then by key and field, in call order. Keys are normalised, so spelling does not matter. A
+        key of None means any entity of the kind, and a field of None means all fields.
         """
         self._undeclared: list[Touch] = []
         self.under_way: dict[int, CallRecord] = {}
-        """Calls that have no result yet, by identity, in order."""
+        """Unanswered calls in order, keyed by object identity."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call made while others were running, by step: the start of its turn and the other running calls."""
+        """For each call made while others were running: the start of its turn, and the other running calls. Keyed by
+        step.
+        """
         self._asked: list[int] = []
 
     def ask(self, made: CallRecord) -> None:
@@ -152,7 +152,7 @@ class Changes:
     def last(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call that may have changed the field after a look-up saw it, or None."""
+        """Return the step of the last call that may have changed the field since a look-up showed it, or None."""
         if entity not in self._touches and not self._undeclared:
             return None
         last = self.between(entity, key, field, after, before, known_at=known_at)
@@ -164,9 +164,7 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Return the step of the last call, strictly between two steps, that may have changed the field. None if
-        there is no such call.
-        """
+        """Return the step of the last call between two steps (exclusive) that may have changed the field, or None."""
         last: int | None = None
         for mine in self._lists(entity, key, field):
             # Bisect to skip calls after the end of the range, because there may be many.
@@ -208,7 +206,7 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether, as far as is known at the judged call, the field has not changed since a look-up showed it."""
+        """Whether the field is unchanged since a look-up showed it, as far as is known at the judged call."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:

@@ -38,7 +38,7 @@ class _Records:
 
 
 class _Placed:
-    """Records at the places under `world:`. `read` returns the rows in a table or, for an empty name, the whole
+    """Records at the places that `world:` declares. `read` returns the rows of a table or, for an empty name, the whole
     document.
     """
 
@@ -98,7 +98,7 @@ def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(schema: Schema, tables: Index) -> _Records:
-    """Add nested records and everything that each record's own observation shows to the tables."""
+    """Add to the tables all nested records and everything that a record's own observation shows."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
@@ -115,7 +115,7 @@ def _implied(schema: Schema, tables: Index) -> _Records:
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
-    """Yield the result that an entity's look-up tool would return for each record, with its key."""
+    """For each record, yield its key and the result that the entity's look-up tool would return."""
     if entity.read is None:
         return
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
@@ -237,7 +237,7 @@ class _Tables:
         values = [value for _, values in narrowed for value in values]
         rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}" WHERE {where}', values).fetchall()
         exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
-        # If no row matches exactly, columns that the database compares loosely (`COLLATE NOCASE`) are decisive.
+        # If no row matches exactly, use the row that the database's own loose comparison (`COLLATE NOCASE`) finds.
         return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
@@ -261,8 +261,8 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """Return a condition in SQL that can use an index and that every matching row satisfies, together with its
-    values. Other rows may satisfy it too.
+    """Return an SQL condition that can use an index, and its values. Every matching row satisfies the condition, but
+    other rows may satisfy it too.
     """
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
@@ -270,7 +270,7 @@ def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any
             text = key_of((wanted,))[0] if name in entity.key else wanted
         except ValueError:
             return "0", ()
-        # SQLite rejects lone surrogates, which cannot be printed. Bytes are read as `b'...'`.
+        # SQLite rejects lone surrogates, which are not printable. Bytes are shown as `b'...'`.
         if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
             forms = _forms(text)
             return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
@@ -290,7 +290,7 @@ def _forms(text: str) -> list[Any]:
 
 
 def _nested(entity: Entity) -> list[str]:
-    """Return the fields that hold several values, which columns store as JSON."""
+    """Return the fields with several values. Columns store them as JSON."""
     return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
 
 
@@ -324,9 +324,9 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
     """Return the name under which a document lists an entity's records.
 
-    This is the entity's own name or, if all records have its key, a form such as `orders`, `ORDERS` or `order` for
-    `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Otherwise, it is the only object whose records
-    are listed by that key, such as `users` for `Customer`.
+    If all records have the entity's key, this is the entity's own name or a form of it, such as `orders`, `ORDERS` or
+    `order` for `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Failing that, it is the only list
+    of records by that key, such as `users` for `Customer`.
     """
     if entity.name in data:
         return entity.name
@@ -340,11 +340,11 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
 
 
 _ALIKE = 0.6
-"""The share of an entity's fields that records listed under a different name must have."""
+"""Records listed under a different name must have at least this share of the entity's fields."""
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """Return, by entity, the names of records whose name does not match any entity but whose fields fit only one."""
+    """For each entity, return the names of records that match no entity by name but fit only this one by their fields."""
     lacking = [
         each
         for each in schema.entities.values()

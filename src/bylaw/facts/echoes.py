@@ -18,7 +18,7 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """An index from runs of letters and of digits to the steps whose normalised text contains them. New steps can be
+    """Maps runs of letters and runs of digits to the steps whose normalised text contains them. More steps can be
     added.
     """
 
@@ -38,10 +38,10 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return, in order, the steps before `before` that may contain the value, namely those that contain the rarest
-        run of one of its spellings.
+        """Return the steps before `before` that may contain the value, in order.
 
-        Only these steps are used to measure rarity, so that later ones cannot change the result.
+        These are the steps that contain the rarest run of one of its spellings. Rarity is measured only on steps before
+        `before`, so later steps cannot change the result.
         """
         runs = spelling.runs
         if len(runs) == 1:
@@ -50,7 +50,7 @@ class RunIndex:
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:
-        """Return the shortest list of steps for any of the runs, or None if one of the runs does not occur."""
+        """Return the steps of the rarest run. Return None if any run does not occur at all."""
         found: list[int] | None = None
         least = 0
         for run in runs:
@@ -70,17 +70,17 @@ _TELLING_WORD = 8
 chance.
 """
 _PIECE = 3
-"""The minimum length of a piece that contains a digit and from which a value can be assembled."""
+"""A piece that contains a digit must be at least this long to be used when assembling a value."""
 
 
 def letters_of(text: str) -> str:
-    """Return a text with case, width, spaces, punctuation and invisible characters removed."""
+    """Normalise the case and width of a text, and remove spaces, punctuation and invisible characters."""
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """Return a pattern that matches these characters even in groups, as in `GB29 NWBK 6016` or
+    """Return a pattern that matches these characters even if they are grouped, as in `GB29 NWBK 6016` or
     `4111-1111-1111-1111`.
     """
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
@@ -94,12 +94,12 @@ class WrittenLetters:
     def __init__(self) -> None:
         self._steps: list[int] = []
         self._ends: list[int] = []
-        """The end of each write's part of the text."""
+        """Where each write's part of the text ends."""
         self._text = ""
         self._late: list[str] = []
         """Values that have not yet been added to the text."""
         self._alone: dict[str, int] = {}
-        """For each complete value, the first write that had the value as an argument."""
+        """For each complete value, the first write with this value as an argument."""
 
     def add(self, step: int, values: Iterable[str]) -> None:
         """Add a write's arguments. Writes must be added in order."""
@@ -113,7 +113,7 @@ class WrittenLetters:
             self._alone.setdefault(alone, step)
 
     def first(self, letters: str) -> int | None:
-        """Return the first write that had this value as an argument or as part of one, in any spelling."""
+        """Return the first write whose arguments contain this value, in any spelling."""
         alone = self._alone.get(letters)
         place = self._whole().find(letters) if is_telling(letters) else -1
         within = self._steps[bisect_right(self._ends, place)] if place >= 0 else None
@@ -150,7 +150,7 @@ class WrittenLetters:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether letters and digits are too specific to match by chance if spaces are ignored."""
+    """Whether these letters and digits, ignoring spaces, are too specific to match by chance."""
     return len(letters) >= (_TELLING if _has_digit(letters) else _TELLING_WORD)
 
 
@@ -167,7 +167,7 @@ CANDIDATES = 32
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write that had a value as an argument, and the first call whose argument a record may be repeating."""
+    """The first write with a value as an argument, and the first call whose argument a record may be repeating."""
 
     anyhow: int | None
     telling: int | None
@@ -177,7 +177,7 @@ class Echoes:
     """The values in call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
-        """`shown` is the index of the texts of results."""
+        """`shown` is the search index over result texts."""
         self._texts, self._shown = texts, shown
         self._given = RunIndex()
         self._written, self._asked = WrittenLetters(), WrittenLetters()
@@ -196,11 +196,11 @@ class Echoes:
         letters.add(step, self._texts.leaves(step))
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps before `before` whose calls may have had a value as an argument."""
+        """Return the steps before `before` whose calls may have a value as an argument."""
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """Return the steps before `before` whose calls had a value as an argument or as part of one."""
+        """Return the steps before `before` whose call arguments contain a value."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
@@ -224,12 +224,11 @@ class Echoes:
         return is_telling(letters) and self._stood(letters, before)
 
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
-        """Return the first calls that had a value as an argument or as part of one, in any spelling.
+        """Return the first calls whose arguments contain a value, in any spelling.
 
-        A value that the user wrote in groups of digits is still the user's value, however the agent spells it. A plain
-        word may occur in a text by chance, so such a text does not discredit a record unless a result had shown the
-        word before. A look-up only discredits values that results had shown, because systems store and display search
-        terms.
+        A value that the user wrote in groups of digits remains the user's value, however the agent spells it. A plain
+        word may occur in a text by chance, so the text discredits a record only if a result had already shown the word.
+        Systems store and display search terms, so a look-up discredits only values that results had already shown.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
         sure = {step for step in loose if step is not None and step < before}
@@ -254,8 +253,8 @@ class Echoes:
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
         """Whether a value shown at a step may merely repeat what the agent wrote.
 
-        This is the case if an earlier write had the value as an argument, or if several writes had its parts as
-        arguments after a result had shown the value.
+        This is the case if an earlier write had the value as an argument. It is also the case if a result had shown the
+        value, and several writes then had its parts as arguments.
         """
         if written is not None and written < before:
             return True

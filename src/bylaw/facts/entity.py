@@ -36,13 +36,13 @@ class Field(Struct, frozen=True):
     values: tuple[str, ...] = ()
     origin: Origin = "system"
     question: str = ""
-    """The question to ask if the value is known only to the user or another person."""
+    """The question to ask if only the user or another person knows the value."""
     sayings: tuple[Saying, ...] = ()
     """The sources of a fact that the user states, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """For each value, the phrases by which a user message claims the value."""
     default: Any = UNDECLARED
-    """The field's value if a record does not contain the field."""
+    """The value to use if a record does not contain the field."""
     private: bool = False
     """Whether findings, reports and messages hide the field's values. The decision log keeps them."""
     nullable: bool = False
@@ -114,9 +114,7 @@ class Entity(Struct, frozen=True):
     origin: Origin = "system"
     """`conversation` if the entity exists only in the conversation."""
     complete: bool = False
-    """Whether an entity that is missing from all results does not exist, provided that every relevant result was
-    readable.
-    """
+    """Whether an entity can be assumed not to exist if no result mentions it and every relevant result was readable."""
 
     @property
     def is_always_there(self) -> bool:
@@ -165,18 +163,18 @@ class OneOf(Struct, frozen=True):
 
 
 class Between(Struct, frozen=True):
-    """A count that lies between two bounds, used if some calls may or may not have taken effect."""
+    """A count between two bounds. Used if it is unclear whether some calls took effect."""
 
     least: int
     most: int
 
 
 NOT_KNOWN = frozenset((NoValue, OneOf))
-"""The types of the answers that are not values."""
+"""The types of answers other than values."""
 
 
 def is_known(answer: Any) -> bool:
-    """Whether an answer is definite: either a value or the information that the entity does not exist."""
+    """Whether an answer is definite: either a value or ABSENT."""
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
@@ -196,13 +194,11 @@ class FactSource(Protocol):
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the keys of the entities whose fields equal `match`, and whether it is certain that there are no
-        others.
-        """
+        """Return the keys of the entities whose fields equal `match`, and whether this list is certain to be complete."""
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
-        """Return how many earlier calls to `tool` with arguments equal to `match` were accepted.
+        """Return the number of accepted earlier calls to `tool` whose arguments equal `match`.
 
         Returns `Between` if some of these calls may have been refused in the meantime, or if other calls may have had
         such arguments. Returns UNSEEN if nothing is known about such calls.
@@ -214,7 +210,7 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""Words that, as the first word of a field name, can begin a question, such as `is` in `is_late`."""
+"""Words that turn a field name into a question, such as `is` in `is_late`."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
 """Facts that every host knows, regardless of the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -58,14 +58,12 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceCount:
-    """Counts of results over conversations. Counts from several parts can be added up."""
+    """Counts of results over conversations. Several of these can be added together."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.graded: dict[str, Counter[EvidenceGrade]] = {}
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The pack's look-ups, each with its observations. None without a pack, in which case every tool is
-        included.
-        """
+        """The pack's look-ups, each with its observations. None without a pack; all tools are then included."""
         self._mapped: frozenset[str] = frozenset()
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
@@ -77,7 +75,7 @@ class EvidenceCount:
             self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
-        """Count the results of the look-ups in one conversation. Without a pack, count the results of all tools.
+        """Count the results of look-ups in one conversation or, without a pack, the results of all tools.
 
         `known` contains the conversation's calls by step. Guards may already have read some of their results.
         """
@@ -182,7 +180,7 @@ def rate(count: int, of: int) -> dict[str, Any]:
 
 
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
-    """Return why a field is unknown even though the agent that makes the judged call looked it up and got a result.
+    """Return why a field is unknown although the agent looked it up and got a result.
 
     A refusal is a readable answer. A look-up without a result is assumed to have shown nothing, unless a result with an
     unknown id may belong to it.
@@ -201,7 +199,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # The result of a write is not treated as a look-up, except if the result was not captured.
+        # Only look-ups are examined, along with writes whose results were not captured.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_told(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
@@ -210,7 +208,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the entity has no result but is followed by a result with an unknown id."""
+    """Whether a look-up of the entity has no result, but a later result has an unknown id."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -239,9 +237,7 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """Return a tool's results that may have failed to show the field, regardless of their arguments. The results are
-    cached.
-    """
+    """Return the tool's results that may have failed to show the field, whatever the arguments. The list is cached."""
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
         # A late result may have to be placed before other results.

@@ -1,4 +1,4 @@
-"""The ledger: a record of everything that was asked, answered, said and done in one trajectory.
+"""The ledger records everything that was asked, answered, said and done in one trajectory.
 
 `ShownThings` holds what results have shown. A value in a user message is a claim, not a fact.
 """
@@ -34,13 +34,11 @@ class Claims:
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
         self._stating: dict[tuple[str, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """For each set of patterns: the number of messages searched so far, and the matches, each with its step and
-        text.
-        """
+        """For each set of patterns: the number of messages searched so far, and the step and text of each match."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """Return the step and text of the last message before a step in which the user states the value. If the
-        value is UNSEEN, the message may state any value.
+        """Return the step and text of the last user message before a step that states the value. If the value is
+        UNSEEN, a statement of any value is accepted.
         """
         forms = _stating(field, value)
         if not forms:
@@ -73,7 +71,7 @@ def _compile(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=4096, typed=True)
 def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[str, ...]:
-    """Return the patterns that state the value. The words in a pattern must match whole words."""
+    """Return patterns for statements of the value. They match whole words only."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     phrases = tuple(re.escape(each) for claimed, said in claims if claimed == name for each in said)
     match kind:
@@ -168,7 +166,7 @@ class Ledger(ShownThings):
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None
-    """What the user's request allows, if the pack needs it."""
+    """What the user's request allows, if the pack needs this information."""
     stated: Callable[[str, Field, CallRecord], Any] | None = None
     """Returns the raw value that the user stated before a call, or UNSEEN. Used for statements that code cannot
     read.
@@ -186,13 +184,13 @@ class Ledger(ShownThings):
         self.answers = Answers()
         self.strays: list[int] = []
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
-        """For each pattern: the number of user messages searched so far, and the positions of the matches."""
+        """For each pattern: the number of user messages searched so far, and the positions of its matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, entity and field: the number of results checked so far, and the results that may have failed to
-        show the field.
+        """For each tool, entity and field: the number of results checked so far, and the results that may have failed
+        to show the field.
         """
         self._to_show: dict[int, CallRecord] = {}
-        """Refused calls, by step, whose look-ups were made by a shield and have not been seen by the agent yet."""
+        """Refused calls, by step, for which a shield made look-ups that the agent has not seen yet."""
 
     @cached_property
     def _missing(self) -> MissingResults:
@@ -364,9 +362,7 @@ class Ledger(ShownThings):
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every message and result before a step is known, so that a value that does not occur in them is
-        new.
-        """
+        """Whether every message and result before a step is known. If so, a value that is not in any of them is new."""
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
@@ -395,9 +391,7 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """Count the calls to `tool` before `at` that have arguments equal to `match` and either took effect or were
-        answered.
-        """
+        """Count the calls to `tool` before `at` whose arguments equal `match` and that took effect or were answered."""
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"

@@ -109,7 +109,7 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
 
 
 class ItemPath:
-    """A path to items. If the container is an object, each item comes with its name in the object."""
+    """A path to items. If the container is an object, each item includes its name in the object."""
 
     def __init__(self, text: str) -> None:
         root, self._steps = _parse(text)
@@ -141,7 +141,7 @@ class ItemPath:
 
 
 def first_name(text: str) -> str | None:
-    """Return the first field that a path enters in a result or row, or None if the path does not start there."""
+    """Return the first field of a result or row that a path reads, or None if the path starts elsewhere."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
@@ -206,7 +206,7 @@ class Observation(Struct, frozen=True):
     key: tuple[tuple[Getter, ...], ...]
     """For each key field, the paths to try in order."""
     fields: dict[str, Getter]
-    """The fields that have a path of their own."""
+    """The fields that have their own paths."""
     only: bool
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
@@ -227,7 +227,7 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """Return the raw value of `field` or its default. NOTHING if this result does not show either."""
+        """Return the raw value of `field` or its default. Return NOTHING if this result shows neither."""
         value = self.show_own(field)
         return self.default(field) if value is NOTHING else value
 
@@ -254,7 +254,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def tells_more(self) -> bool:
-        """Whether the result shows more than the key: either another field or that the entity does not exist."""
+        """Whether the result shows more than the key: another field, or that the entity does not exist."""
         if not self.exists:
             return True
         entity = self.observation.entity
@@ -268,7 +268,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the key or another field is shown by the record itself and not only by the call."""
+        """Whether the record itself, and not only the call, shows the key or another field."""
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
         for name in observation.entity.fields:
             if name not in observation.fields and item.get(name) is not None:
@@ -391,7 +391,8 @@ class Change(Struct, frozen=True):
     fields: frozenset[str] | None
     """The changed fields. None means all fields, including whether the entity exists."""
     by_result: bool = False
-    """Whether the result names the entities. Until it arrives, the change applies to all entities of the kind."""
+    """Whether the result names the entities. Until the result arrives, the change applies to all entities of the kind.
+    """
     when: Callable[[Mapping[str, Any]], Any] | None = None
     """Whether the write changes the entity, given its arguments and its result."""
 
@@ -505,13 +506,13 @@ class PageObservations:
 
 
 class ShownOnPage:
-    """Finds the elements that show an entity on a page that a result contains."""
+    """Finds the elements that show an entity on the page in a result."""
 
     def __init__(self, url: Pattern | None, each: tuple[str, ElementTerms | None], terms: PageTerms) -> None:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """Return the items. If the result shows a different page or only part of the page, there are none."""
+        """Return the items. There are none if the result shows a different page or only part of the page."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))

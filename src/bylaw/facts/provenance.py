@@ -1,7 +1,7 @@
 """Finds the origin of an argument's value.
 
-Events are indexed by the runs of letters and digits that they contain. A query examines only the events that contain
-the rarest run in the value. A result is decoded only if it contains the value.
+Events are indexed by the runs of letters and digits that they contain. A query examines only events that contain the
+value's rarest run. A result is decoded only if it contains the value.
 """
 
 import re
@@ -31,7 +31,7 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words that occur in field names together with words for authors, as in `sender_email` and `message_id`."""
+"""Words that appear next to a word for an author in field names, as in `sender_email` and `message_id`."""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -73,9 +73,7 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value does not name another person, because it is `me` or consists mostly of digits, like an account
-    or telephone number.
-    """
+    """Whether a value names no other person: it is `me`, or mostly digits, like an account or telephone number."""
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 
@@ -180,7 +178,7 @@ class Provenance:
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
-        """Return the origin of `value` among the events before a step."""
+        """Return the origin of `value`, using the events before a step."""
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
@@ -193,11 +191,12 @@ class Provenance:
         return self._shown(value, spelling, before)
 
     def trace(self, value: str | float, *, before: int) -> Traced:
-        """Return the most trusted origin of `value` among the events before a step.
+        """Return the most trusted origin of `value`, using the events before a step.
 
         The user's words rank first, then the host's context, then a whole field of a record, then other content. A
-        value that merely repeats a call's argument is not evidence. This applies to the call's own result, to any
-        result after a write and, for look-ups of a value that a result had shown, to later records.
+        value that merely repeats a call's argument is not evidence. This applies to the call's own result and, after a
+        write, to every later result. After a look-up, it applies to later records only if a result had already shown
+        the value.
         """
         forms = _forms(value)
         self.index()
@@ -255,7 +254,7 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """Return the steps of writes that had a value as an argument, and the steps of results that showed the value
+        """Return the steps of writes with a value as an argument, and the steps of results that showed the value
         afterwards.
         """
         spelling = spell(value)
@@ -272,15 +271,13 @@ class Provenance:
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """Return the steps before `before` whose calls had a value as an argument or as part of one."""
+        """Return the steps before `before` whose call arguments contain a value."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Yield, in order, the results before a step that show a value or belong to a call with the value as an
-        argument.
-        """
+        """Yield, in order, the results before a step that show a value or whose call has it as an argument."""
         spelling = spell(value)
         if spelling is None:
             return
@@ -302,7 +299,7 @@ class Provenance:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     if "\\" in folded:
-                        # In JSON text, an escape sequence ends in a letter, and the next line starts directly after it.
+                        # In JSON text, an escape such as `\n` ends in a letter, and the next line follows it directly.
                         folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
@@ -349,8 +346,7 @@ class Provenance:
         is_record = is_record and not (call is not None and call.refused)
         # If a call has an undeclared argument, the agent can influence the result.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A line inside a field's text is not treated as the field itself, because the line was written by the text's
-        # author.
+        # The author of a text also wrote the lines in it, so a line inside a field is not treated as the field itself.
         is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)

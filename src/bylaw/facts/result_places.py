@@ -42,7 +42,7 @@ def number_forms(text: str) -> tuple[str, ...]:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a result is incomplete, because the data is truncated or contains a placeholder such as `[REDACTED]`."""
+    """Whether a result is incomplete: the data is truncated or contains a placeholder such as `[REDACTED]`."""
     bare = text.strip()
     if bare[:1] not in ("{", "["):
         return _MARK.fullmatch(bare) is not None
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""The maximum length of a single value. Longer values are treated as texts."""
+"""The maximum length of a single value. Anything longer is treated as a text."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -81,7 +81,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
 _LABEL = re.compile(r", (?=[A-Z][\w ]{0,30}: )")
 _LABELS = 3
-"""The minimum number of labels in a line for it to be considered a row."""
+"""A line needs at least this many labels to be treated as a row."""
 _LINE_WORDS = 8
 
 
@@ -89,7 +89,7 @@ class Place(Struct, frozen=True, gc=False):
     field: str
     """The name of the field or line. Empty for a list item or a line without a label."""
     top: str
-    """The record's field that contains the value and that determines trust. Empty in text without fields."""
+    """The record field that contains the value and determines how far it is trusted. Empty in text without fields."""
     record: int
     """The position of the record, or -1 if the place is outside any record."""
     is_whole: bool
@@ -180,9 +180,7 @@ class ResultPlaces:
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether there are several records with a field and all of them contain a value in it, on its own or in a
-        list.
-        """
+        """Whether several records have a field and all of them have a certain value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -206,9 +204,9 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a text in which every line has the same labels in the same order, as in `Flight: A, Price: 9`.
+    """Return the rows of a text if all its lines have the same labels in the same order, as in `Flight: A, Price: 9`.
 
-    A text with any other line is treated as ordinary text and has no rows.
+    Any other text is ordinary text and has no rows.
     """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
@@ -356,9 +354,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Return the data, with all object keys that are not in `names` turned into values, as in `{"jo@x.com":
-    "editor"}`.
-    """
+    """Return the data with every object key that is not in `names` turned into a value, as in `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]

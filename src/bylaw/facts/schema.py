@@ -41,7 +41,7 @@ class CardFact(Struct, frozen=True):
     listed for all of them.
     """
     unnamed: frozenset[str] = frozenset()
-    """The entities that the expression reads using keys that are not arguments of the call."""
+    """The entities that the expression reads with keys other than the call's arguments."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
@@ -66,7 +66,7 @@ class WorldChange(Struct, frozen=True):
         return frozenset((*self.set, *self.to))
 
     def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
-        """Whether an entity whose fields are `old` changes. None if unknown."""
+        """Whether an entity with the fields `old` changes. None if unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
@@ -190,10 +190,10 @@ class Stored(Struct, frozen=True):
     observation: Observation
     table: str = ""
     of: str = ""
-    """The path to the items' container, if items need a value from it."""
+    """The path to the container of the items, if they need a value from it."""
     each: str = ""
     list: str = ""
-    """If items are not entities themselves: the field in which items with the same key are collected as a list."""
+    """The field that collects items with the same key in a list, if the items are not entities themselves."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
         """Yield every item, with `$of` set to the item's container."""

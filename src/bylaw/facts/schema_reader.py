@@ -224,8 +224,8 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """Report entities that an effect changes but `changes` does not list, because their old values would still
-        be considered current.
+        """Report entities that an effect changes but `changes` does not list. Their old values would still be
+        considered current.
         """
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
@@ -330,7 +330,7 @@ def _change(text: str) -> WrittenChange:
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
-"""Texts by which look-ups report that they found nothing."""
+"""Texts with which look-ups report that they found nothing."""
 
 
 class SchemaReader:
@@ -403,7 +403,7 @@ class SchemaReader:
             self._paths.fault(why, "observations", tool, hint=hint)
 
     def _is_generic(self, tool: str) -> bool:
-        """Whether a tool has no record of its own, because it shows pages or the results of its actions."""
+        """Whether a tool has no record of its own. Such a tool shows pages or the results of its actions."""
         is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
         return is_browser or any(tool in each.of for each in self._tools.values())
 
@@ -491,7 +491,7 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Report a look-up by key if its tool does not declare any parameters, which were probably forgotten."""
+        """Report a look-up by key whose tool declares no parameters. They were probably forgotten."""
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} uses them to look up `{at[1]}`"
         hint = (

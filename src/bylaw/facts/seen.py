@@ -50,7 +50,7 @@ def derive(provenance: Provenance, value: str | float, traced: Traced, *, before
     """Return the origin of a value that was assembled from other values, if its parts are found. Otherwise, return
     `traced`.
 
-    Because a sum may match by chance, it is still treated as the agent's own value, and `parts` lists the candidates.
+    A sum may match by chance, so it is still treated as the agent's own value. `parts` lists the candidates.
     """
     if traced.source != "agent":
         return traced
@@ -90,7 +90,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
 
 
 class ArgumentOrigin(Struct, frozen=True):
-    """The origin of an argument, with the steps where its value was used and shown again."""
+    """The origin of an argument, the steps that used its value, and the steps that showed the value again."""
 
     argument: str
     traced: Traced
@@ -153,7 +153,7 @@ def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> li
 
 def _parts(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
-        # Also list addresses that are joined into one text, and identifiers inside a composed text.
+        # Also list addresses that are joined into a single string, and identifiers inside a longer string.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []
@@ -169,11 +169,11 @@ class SeenFacts:
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
         self._is_asked_more = False
-        """Whether something other than a well-formed fact was requested, such as members, counts or origins."""
+        """Whether anything other than a well-formed fact was requested (for example members, counts or origins)."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """Return the value that the agent saw, or ABSENT. UNSEEN if the agent saw no value or the value is stale."""
-        # The same facts about one call are read by several guards and later by the settlement.
+        # Several guards, and later the settlement, read the same facts about one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
         if found is NOTHING:
@@ -244,8 +244,8 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value; for a list, the origin of its least trusted part. UNSEEN if the history is
-        incomplete.
+        """Return the origin of a value. For a list, return the origin of its least trusted part. UNSEEN if the history
+        is incomplete.
         """
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
@@ -334,8 +334,8 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field, *, is_checked: bool = False) -> Any:
-        """Return the value, or UNSEEN. With `is_checked`, text and numbers are accepted only if a result shows them
-        too, and the absence of a statement does not prove that none was made.
+        """Return the value, or UNSEEN. With `is_checked`, text and numbers are accepted only if a result also shows
+        them, and a missing statement proves nothing.
         """
         if field.origin == "context":
             given = self._context.get(field.name)
@@ -410,7 +410,7 @@ def _overlap(one: Match, other: Match) -> bool:
 
 
 def _value(saying: Saying, match: Match) -> Any:
-    """Return the value that a saying declares or, otherwise, the words that its last group matched."""
+    """Return the value that the saying declares. If it declares none, return the words that its last group matched."""
     return saying.value if saying.value is not None else str(match[match.lastindex or 0]).lower()
 
 
@@ -548,7 +548,7 @@ class HindsightFacts:
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        # The fields must be read from the conversation even in a subclass with a world, which may be unable to list
+        # Read the fields from the conversation even in a subclass with a world, because a world may be unable to list
         # entities.
         keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
@@ -557,11 +557,11 @@ class HindsightFacts:
         return self._ledger.done(tool, match, self._at)
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Return the origin of a value, which only the conversation can show."""
+        """Return the origin of a value. Only the conversation can show it."""
         return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
-        """Return whether the user's request covers the call, which only the conversation can show."""
+        """Return whether the user's request covers the call. Only the conversation can show this."""
         return self._seen.requested()
 
 

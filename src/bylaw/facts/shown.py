@@ -1,6 +1,6 @@
 """The values that results have shown for each entity, each with its step and agent and whether it is stale.
 
-Two look-ups can contradict each other only if neither was made after the other one's answer.
+Two look-ups can contradict each other only if each was made before the other one was answered.
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,7 +35,7 @@ class Shown(Struct, frozen=True, gc=False):
 
 
 class SeenThing:
-    """The observations of one entity and, for each field that has been read, its values."""
+    """The observations of one entity, and the values of each field read so far."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
@@ -44,11 +44,13 @@ class SeenThing:
         """Whether any result has shown that the entity does not exist."""
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
         self.lost: list[tuple[int, int, str]] = []
-        """Look-ups of this entity whose answers were unreadable: the step of the look-up, the step of the answer,
-        and the agent.
+        """Unreadable answers to look-ups of this entity: the step of the look-up, the step of the answer, and the
+        agent.
         """
         self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
-        """By field: the number of observations read, whether any of them contains the field itself, and the values."""
+        """For each field: the number of observations read, whether any of them contains the field itself, and the
+        values.
+        """
 
     def shown(self, field: str) -> list[Shown]:
         """Return all values of the field shown so far, in order of delivery."""
@@ -89,11 +91,11 @@ class ShownThings:
         self.schema = schema
         self.changes = Changes(schema)
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
-        """By entity: the number of results checked so far, and the calls whose results are unreadable."""
+        """For each entity: the number of results checked so far, and the calls whose results are unreadable."""
         self._showing: dict[str, list[CallRecord]] = {}
-        """By entity: the calls whose results may show the entity, in the order of the results."""
+        """For each entity: the calls whose results may show the entity, in the order of the results."""
         self._absorbed: dict[str, int] = {}
-        """By entity: the number of results in `_showing` that have been read."""
+        """For each entity: the number of results in `_showing` that have been read."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
         self._events: list[Event] = []
@@ -102,7 +104,7 @@ class ShownThings:
         return entity in self._showing
 
     def finder(self, made: CallRecord) -> Finder:
-        """Return a function that returns facts about other entities as the agent had seen them when it made a call."""
+        """Return a function that reads facts about other entities as the agent had seen them when it made a call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -153,9 +155,7 @@ class ShownThings:
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown but is now too old, or whether exactly one later look-up of the fact was
-        unreadable.
-        """
+        """Whether a fact was shown but is now too old, or exactly one later look-up of the fact was unreadable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -164,7 +164,7 @@ class ShownThings:
         return is_old or thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
-        """Whether a value may be too old for a call. As long as no event has a time, values do not expire."""
+        """Whether a value may be too old for a call. Values do not expire while no event has a time."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
             if (time := self._events[step].time) is not None:
@@ -275,7 +275,7 @@ delivered_at = attrgetter("delivered")
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """Return `entry`, together with the values that were looked up concurrently with it."""
+    """Return `entry` and the values looked up at the same time."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
@@ -292,9 +292,7 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """Return the newest value that an agent had seen before a step, together with values looked up concurrently with
-    it.
-    """
+    """Return the newest value that an agent had seen before a step, and the values looked up at the same time."""
     recent: list[Shown] = []
     newest: Shown | None = None
     for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
@@ -318,9 +316,9 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
     """Return whether an entity exists, based on everything that was shown and is still current. None if results
     contradict each other.
 
-    `changed` is the step of the last write that may have created or deleted the entity; earlier deliveries are ignored.
-    If an entity was absent at first and present later, it exists, because it may have been created in the meantime. In
-    the reverse order, without a write that deletes the entity, this is a contradiction.
+    `changed` is the step of the last write that may have created or deleted the entity. Results delivered earlier are
+    ignored. An entity that was absent at first and present later exists, because it may have been created in the
+    meantime. The reverse order is a contradiction unless a write deletes the entity.
     """
     first = 0 if changed is None else bisect_right(shown, changed, key=delivered_at)
     current = [each for each in shown[first:] if is_current(each)]
@@ -332,7 +330,7 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
 
 
 class VisibleThing:
-    """One entity as seen by a call's agent before the turn of the call."""
+    """One entity as the call's agent had seen it before the call's turn."""
 
     __slots__ = ("_at", "_entity", "_key", "_thing", "_things")
 
