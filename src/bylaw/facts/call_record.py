@@ -70,7 +70,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """Convert a record to JSON if Python printed it or a message contains it. Return an empty string for other results."""
+    """Convert a record to JSON if Python printed it or a message contains it. Empty for other results."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""

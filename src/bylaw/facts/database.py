@@ -344,7 +344,7 @@ _ALIKE = 0.6
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """For each entity, return the names of records that match no entity by name but fit only this one by their fields."""
+    """For each entity, return the names of records that match no entity but fit only this one by their fields."""
     lacking = [
         each
         for each in schema.entities.values()

@@ -194,7 +194,7 @@ class FactSource(Protocol):
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Return the keys of the entities whose fields equal `match`, and whether this list is certain to be complete."""
+        """Return the keys of the entities whose fields equal `match`, and whether the list is certainly complete."""
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":

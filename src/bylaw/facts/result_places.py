@@ -354,7 +354,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Return the data with every object key that is not in `names` turned into a value, as in `{"jo@x.com": "editor"}`."""
+    """Return the data with each object key that is not in `names` as a value, as in `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]
