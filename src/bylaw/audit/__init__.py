@@ -10,7 +10,7 @@ __all__ = ["Report", "Request", "audit", "read_calls"]
 
 
 def __getattr__(name: str) -> Any:
-    # `run` imports the other modules of this package, which must not import `run` first.
+    # `run` imports the other modules, so they must not be imported before it.
     if name in __all__:
         from bylaw.audit import run
 

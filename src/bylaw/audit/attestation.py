@@ -20,10 +20,10 @@ ATTESTATIONS = "attestations.yaml"
 
 
 class Attestation(Struct, frozen=True):
-    """A reviewer's answer to the question whether an undecided call followed a policy."""
+    """A reviewer's answer on whether an undecided call followed a policy."""
 
     finding: str
-    """The call, written as the conversation's name, a colon and the step."""
+    """The call, as `CONVERSATION:STEP`."""
     answer: Literal["fine", "wrong"]
     by: str
     on: str
@@ -31,7 +31,7 @@ class Attestation(Struct, frozen=True):
     question: str = ""
     policy: str = ""
     seen: str = ""
-    """A digest of the text that the reviewer saw. The answer applies only to calls with the same digest."""
+    """A digest of the text shown to the reviewer. The answer applies only to calls with this digest."""
 
     @property
     def is_fine(self) -> bool:
@@ -53,24 +53,24 @@ class Settled(Struct, frozen=True):
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """Return a file from the current folder or, if it is not there, from the folder above the audit, where `bylaw view`
-    writes it.
+    """Return a file in the current folder. If it does not exist, return the file above the audit's folder, where `bylaw
+    view` writes it.
     """
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """Return the last answer about each call and policy, by digest. The result is empty if the file does not exist."""
+    """Return the last answer for each digest. If the file does not exist, return no answers."""
     return by_digest(every_attestation(path))
 
 
 def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
-    """Return the last answer for each digest. An answer without a digest settles nothing."""
+    """Return the last answer for each digest. Answers without a digest are ignored."""
     return {each.seen: each for each in given if each.seen}
 
 
 def every_attestation(path: Path) -> list[Attestation]:
-    """Return all attestations in a file, in order. The result is empty if the file does not exist."""
+    """Return the attestations in a file, in order. If the file does not exist, return none."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get("attestations") or [])
@@ -84,9 +84,9 @@ def every_attestation(path: Path) -> list[Attestation]:
 def settle(
     verdicts: Sequence[CallVerdict], attested: Mapping[int, Mapping[str, Attestation]]
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
-    """Apply reviewers' answers, which are given by step and policy.
+    """Apply reviewers' answers, given by step and policy.
 
-    Return the new verdicts, the rules that an answer declares broken, and everything that the answers settled.
+    Return the new verdicts, the rules that reviewers marked as broken, and the settled questions.
     """
     settled, broken = list[Settled](), list[RuleFinding]()
     made: list[CallVerdict] = []
@@ -114,21 +114,21 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """Turn an undecided rule into a broken one. Undecided consent counts as not given."""
+    """Mark an undecided rule as broken, and undecided consent as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}
     values = tuple((name, False if name in consents else value) for name, value in finding.values)
     whys = dict(finding.whys)
     for name in names:
-        # Keep the steps at which the question was asked and answered.
+        # Keep the steps of the question and the answer.
         steps = {at: step for at, step in whys.get(name, {}).items() if at in ("told_at", "answered_at")}
         whys[name] = why | steps
     return replace(finding, standing="broken", values=values, whys=tuple(whys.items()))
 
 
 def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
-    """For a policy whose guard has no verdict, use the verdict that follows from the answer."""
+    """Replace an inconclusive verdict with the reviewer's answer."""
     if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"

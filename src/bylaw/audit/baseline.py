@@ -23,9 +23,7 @@ FindingStanding = Literal["new", "still", "waived"]
 
 
 class Gate(Struct, frozen=True):
-    """Decides which findings fail a run: those that have one of the verdicts and whose policy has at least this
-    severity.
-    """
+    """Selects the findings that fail a run, by verdict and minimum severity."""
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
@@ -46,12 +44,12 @@ class Gate(Struct, frozen=True):
         return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether an exceeded limit listed in the summary fails the run."""
+        """Whether a limit in the summary was exceeded and fails the run."""
         return self._names_limits and limit["over"] > 0 and self._is_severe(limit["severity"])
 
     @property
     def _names_limits(self) -> bool:
-        """Whether exceeding a limit fails the run. A call that exceeds a limit is a violation."""
+        """Whether exceeding a limit fails the run. Calls that exceed a limit are violations."""
         return not self.verdicts.isdisjoint(("rule", "violation"))
 
     def _is_severe(self, severity: str) -> bool:
@@ -59,15 +57,15 @@ class Gate(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """The findings of an audit by state, and the earlier audit's findings that are fixed or gone."""
+    """The differences between an audit and an earlier one."""
 
     baseline: Path | None
     new: list[Finding]
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Earlier findings that no longer occur, although their conversation was audited again. If other policies object to
-    the call now, the finding is still listed, with the policies that no longer object.
+    """Earlier findings that no longer occur, although their conversations were audited again. If other policies still
+    flag the call, only the policies that no longer do are listed.
     """
     gone: list[Finding]
     """Earlier findings whose conversations were not audited again."""
@@ -76,9 +74,9 @@ class Comparison(Struct, frozen=True):
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """The ids of findings, including waived ones, that had the same gravity in the earlier audit."""
+    """The ids of findings that were just as serious in the earlier audit, including waived ones."""
     by_policy: dict[str, dict[str, int]] = {}
-    """For each policy, the numbers of calls it objects to that are `new`, `still` there or `fixed`. Waived findings are
+    """For each policy, how many of the calls that it flags are `new`, `still` present or `fixed`. Waived findings are
     not counted.
     """
 
@@ -100,7 +98,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """The state of each finding in an audit. Findings that are not listed are new."""
+    """The state of each finding in an audit. Unlisted findings are new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
@@ -111,16 +109,14 @@ class Standings(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, by id. Each criterion has its own findings, because the earlier audit may have
-    used the other criterion.
-    """
+    """The findings of an earlier audit, by criterion and id. The two audits may use different criteria."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
-    """Read the findings of the audit in `folder`. `redacted` identifies the key of the new audit."""
+    """Read the findings in `folder`. `redacted` identifies the redaction key of the new audit."""
     store = Store(folder)
     check_baseline(store, redacted=redacted)
     findings: dict[Criterion, dict[str, Finding]] = {
@@ -130,7 +126,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise UsageError if the earlier audit used another redaction key or another version of finding ids."""
+    """Raise UsageError if the earlier audit used a different redaction key or a different version of finding ids."""
     if store.summary["finding_ids"] != FINDING_IDS:
         raise UsageError(
             "finding ids differ: the audit was produced by an earlier version of Bylaw",
@@ -152,9 +148,9 @@ def compare_audits(
     waivers: Waivers | None = None,
     findings: Iterable[Finding] | None = None,
 ) -> Comparison:
-    """Compare the audit in `out`, which read the conversations `names`, with an earlier audit.
+    """Compare the audit in `out` with an earlier audit. `names` are the conversations that were read.
 
-    Pass the `findings` if they have already been read.
+    Pass `findings` if they have already been read.
     """
     waivers = waivers or Waivers(today=date.today())
     store = Store(out)
@@ -199,8 +195,8 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """For each executed call, yield every policy that objects to it, and whether the policy objected to it in the
-    earlier audit.
+    """For each executed call, yield the policies that flag it now, and whether each also flagged it in the earlier
+    audit.
     """
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
-"""The name under which each answer is counted. An answer that is not listed is a value that the user stated."""
+"""The name of each answer in the counts. Other answers are values that the user stated."""
 STATED = "stated"
 OPEN_REASONS: Mapping[str, str] = {
     "unread": "only a model or a person can judge the words",
@@ -42,24 +42,24 @@ OPEN_REASONS: Mapping[str, str] = {
     "unseen": "a fact is unknown",
     "elsewhere": "an earlier step of the conversation is undecided",
 }
-"""In words, why a rule is undecided."""
+"""Why a rule is undecided, in words."""
 
 
 class Counts:
-    """All counts in `summary.json`, as one flat counter plus a few other values."""
+    """All counts for `summary.json`: one flat counter and a few other values."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
         """For each pack, how often look-up results could be used as evidence."""
         self.limited: list[LimitedCall] = []
-        """Calls that count towards limits across conversations."""
+        """Calls that limits across conversations count."""
         self.faults: list[dict[str, Any]] = []
         """Errors in Bylaw's own code, with their locations."""
         self.times: list[float] = []
         """The earliest and the latest event time, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies whose guard reads no facts, so that the call alone determines the verdict."""
+        """Policies whose guard reads no facts. The call alone determines the verdict."""
 
     def record(self) -> dict[str, Any]:
         return {
@@ -71,7 +71,7 @@ class Counts:
         }
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add the counts of a part, given as its `record`."""
+        """Add the counts of a part from its `record`."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] += count
         for pack, graded in record["evidence"].items():
@@ -81,7 +81,7 @@ class Counts:
         self._reach(record["times"])
 
     def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Subtract counts that were added `times` times. The earliest and latest times do not change."""
+        """Subtract counts that were added `times` times. The earliest and latest times remain."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] -= count * times
             if not self.numbers[tuple(key)]:
@@ -96,7 +96,7 @@ class Counts:
                 self.faults.remove(fault)
 
     def with_limits(self, packs: Sequence[Pack]) -> "Counts":
-        """Return a copy in which every call that exceeded a limit is a violation."""
+        """Return a copy in which calls that exceeded a limit are violations."""
         made = copy(self)
         made.numbers = numbers = self.numbers.copy()
         judged = [call for call in over_limits(packs, self.limited) if call.verdicts]
@@ -111,7 +111,7 @@ class Counts:
         return made
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """Return the counts one level below this prefix, by the last part of the name."""
+        """Return the counts under this prefix, by the last part of their names."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
@@ -120,7 +120,7 @@ class Counts:
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation, and return whether the log has one."""
+        """Record the time of a conversation. Return whether it has one."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -181,10 +181,10 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # A single count holds all four figures for a policy. `summary` separates them.
+            # One count holds all four figures for a policy. `summary` separates them.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
-        # A plain verdict has no missing facts, and its evidence agrees with the world.
+        # A plain verdict has no missing facts, and its evidence matches the world.
         if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
             self._add_speaking(agent, verdict, speaking)
 
@@ -196,7 +196,7 @@ class Counts:
         counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
         for policy in speaking:
             if policy.reason.kind == "failed":
-                # Record only the location, because the message quotes values from the log.
+                # Record only the location, because the message may contain private values.
                 counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
         for criterion in CRITERIA:
             if getattr(verdict, criterion) not in ("near_miss", "uninformed"):
@@ -216,7 +216,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation, with severities, both per occurrence and per conversation."""
+        """Count the rules broken in one conversation by severity, per occurrence and per conversation."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -226,7 +226,7 @@ class Counts:
             counts["rule", name, "agents", agent] += 1
 
     def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
-        """Count the rules left undecided for a conversation's executed calls, by reason."""
+        """Count the undecided rules for a conversation's executed calls, by reason."""
         names: set[str] = set()
         for verdict in verdicts:
             if verdict.open_rules and verdict.made.accepted is not False:
@@ -238,7 +238,7 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count a model's answers about predicates in one conversation, by value."""
+        """Count a model's answers in one conversation, by predicate and value."""
         for each in answered:
             if each.queries:
                 value = each.value
@@ -246,7 +246,7 @@ class Counts:
                 self.numbers["answered", each.predicate, name] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
-        """Count what reviewers have settled in one conversation, by rule or policy."""
+        """Count the reviewers' answers in one conversation, by rule or policy."""
         for each in settled:
             self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 
@@ -254,7 +254,7 @@ class Counts:
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:
     """Return why a rule is undecided.
 
-    The reason comes from the first of its predicates that has no value at the step.
+    The reason comes from the first predicate without a value.
     """
     whys = dict(finding.whys)
     for name, value in finding.values:
@@ -281,9 +281,7 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Reports, only once, each field of a result that no observation in the pack maps. The pack's author may have
-    overlooked the field.
-    """
+    """Reports each field of a result that the pack does not map. Each field is reported once."""
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
@@ -292,7 +290,7 @@ class UnmappedFields:
         """The names already mapped or reported, by tool."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-        """Yield each unmapped field in the results of a conversation, with the result's tool."""
+        """Yield each unmapped field in the results of a conversation, with its tool."""
         for result in events:
             if type(result) is not Result or result.call is None or not result.captured:
                 continue

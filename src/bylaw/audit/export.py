@@ -26,9 +26,7 @@ _SEVERE = {
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
-    """Write the findings of the audit in `out` as SARIF. `files` are the logs as given, so that findings can link to
-    them.
-    """
+    """Write the findings of the audit in `out` as SARIF. `files` are the paths of the logs, for links."""
     store = Store(out)
     policies = store.policies
     rules = [_rule(name, policy) for name, policy in policies.items()]
@@ -104,7 +102,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """Return the SARIF level of a finding. The level is `note` for refused calls and for calls that may be right."""
+    """Return the SARIF level of a finding: `note` for refused calls and for calls that may be compliant."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
@@ -122,9 +120,7 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """Return the address of each file, keyed by the file's name in conversations. The address is empty if several files
-    have the same name.
-    """
+    """Return the address of each file by its name in conversations. It is empty if several files have the same name."""
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):
@@ -146,8 +142,8 @@ def _dump(record: Any) -> str:
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out` as JUnit XML.
 
-    A finding that the gate stops is a failed case. Known, waived, refused and undecided findings are skipped, and so
-    are calls that no guard checks.
+    Findings that fail the gate become failed cases. Known, waived, refused and undecided findings become skipped cases,
+    like calls without a guard.
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))

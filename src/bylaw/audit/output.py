@@ -1,4 +1,4 @@
-"""An audit's output folder. An earlier audit is replaced only once all new files are complete."""
+"""An audit's output folder. An earlier audit is replaced only when all new files are complete."""
 
 import json
 import os
@@ -26,31 +26,29 @@ except ImportError:  # Windows has no file locks of this kind.
     fcntl = None
 
 BUFFER = 1 << 20
-"""The number of bytes to write at a time. Most conversations are longer than the default buffer."""
+"""The number of bytes to write at a time. Most conversations exceed the default buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
 """Written only if an error occurred in Bylaw's own code."""
 TABLES = "tables"
 STATE = "state"
-"""The folder with the state of nightly runs, inside the folder for tables."""
+"""The folder for the state of nightly runs, in the folder for tables."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""Adding a column does not change this name. If a column is removed, or its type or meaning changes, a new name is
-needed.
-"""
+"""A new column does not change this name. A removed column, a new type or a new meaning does."""
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
-"""Files that other commands and options derive from an audit's files."""
+"""Files that other commands and options create from an audit's files."""
 
 
 @contextmanager
 def written_aside(out: Path) -> Generator[Path]:
-    """Return a folder to write to. On exit, its files are moved to `out`, and files derived from older ones are
+    """Return a folder to write to. On exit, its files move to `out`, and files created from an earlier audit are
     deleted.
     """
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
-        # An audit that was killed left these files. The lock shows that the audit has ended.
+        # A killed audit left these files. The lock shows that it has ended.
         for left in out.glob(f"{_ASIDE}*") if fcntl is not None else ():
             shutil.rmtree(left, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=out))
@@ -62,12 +60,12 @@ def written_aside(out: Path) -> Generator[Path]:
 
 
 def put_in_place(made: Path, out: Path) -> None:
-    """Replace an earlier audit in `out` with the files in `made`."""
-    # The summary is removed first and written last. If it exists, all other files belong to the same audit.
+    """Replace the earlier audit in `out` with the files in `made`."""
+    # The summary is removed first and written last. If it exists, the other files belong to the same audit.
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
         (out / name).unlink(missing_ok=True)
     if has_tables(out):
-        # Rename the folder first, so that a half-removed table cannot be mistaken for a complete one.
+        # Rename the folder first, so that nobody reads a partly removed table.
         os.replace(out / TABLES, made / "earlier")
         shutil.rmtree(made / "earlier")
     for name in (SELDOM, TABLES, *WRITTEN):
@@ -84,7 +82,7 @@ def has_state(out: Path) -> bool:
 
 
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
-    """Raise an error rather than replace an earlier audit with one that read no conversation."""
+    """Raise an error if this audit read no conversation and would replace an earlier audit."""
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
@@ -92,9 +90,9 @@ def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
 
 @contextmanager
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
-    """Lock a folder against a second audit at the same time. The lock ends with the process.
+    """Lock a folder against a second audit. The lock ends with the process.
 
-    If the file system has no locks, this is accepted unless `surely` is set.
+    If the file system does not support locks, this raises an error only if `surely` is set.
     """
     if fcntl is None:
         if surely:
@@ -127,9 +125,9 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that no audit wrote. If `tables` is set, this includes a folder of tables.
+    """Refuse to overwrite files that are not from an audit. With `tables`, this includes a folder of tables.
 
-    The output of nightly runs is not overwritten either, unless this audit `adds` to it.
+    The output of nightly runs is overwritten only if this audit `adds` to it.
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or choose another --out"
@@ -171,9 +169,9 @@ class LineFiles:
         self.names = Identities()
         self.count = 0
         self.repeated = 0
-        """The number of conversations with an id that an earlier conversation already had."""
+        """The number of conversations with a repeated id."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count towards limits, each with its conversation and the row to write if the limit is exceeded."""
+        """Calls that limits count. Each has its conversation and a row to write if the limit is exceeded."""
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +194,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls that exceed a limit, which are known only after all conversations have been read."""
+        """Write the calls that exceed a limit. They are known only after all conversations have been read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         steps: dict[str, set[int]] = {}
@@ -222,6 +220,6 @@ class LineFiles:
 
 
 def dump(path: Path, record: Any) -> None:
-    # A file name need not be valid text. Invalid bytes are written as escapes, which JSON can read back.
+    # A file name may contain invalid text. Write invalid bytes as escapes, which JSON can read back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,7 +1,7 @@
-"""Finds private values wherever a conversation shows them, and removes them in every spelling.
+"""Finds private values in a conversation and removes them in every spelling.
 
-For example, the digits of a number may be grouped differently, a date may be written out in words, and a letter may be
-escaped for JSON, HTML or a URL.
+For example, digits may be grouped differently, a date may be written in words, and a letter may be escaped for JSON,
+HTML or a URL.
 """
 
 import re
@@ -57,8 +57,8 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """The names of public fields, by tool. Two entities may each have a field with the same name, and only one of
-        these fields may be public.
+        """The names of public fields, by tool. Fields of different entities may have the same name, and only some of
+        them may be public.
         """
         self.by_text = {
             tool
@@ -72,8 +72,8 @@ class Private:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """Yield the private values in one result, even if the call was refused. They are identified by the pack's
-        observations and by field names.
+        """Yield the private values in one result, even if the call was refused. The pack's observations and the field
+        names identify them.
         """
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
@@ -125,13 +125,11 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""The field, its value, the name under which the value appears, and whether that name differs from the name of the
-field.
-"""
+"""The field, its value, the name to search for, and whether an observation of the pack provided the value."""
 
 
 class WatchedWorld:
-    """Records which entities with private fields were read from a world."""
+    """Records which entities with private fields were read from the world."""
 
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
@@ -154,8 +152,8 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Return every private value that a conversation shows or that was read from the world to judge it. If a result
-    shows the value, the result's step is included.
+    """Return every private value in a conversation or in the records read from the world. If a result shows the value,
+    include its step.
     """
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
@@ -171,7 +169,7 @@ def collect(
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
-                # Some data, such as the data in an error, may also be read as text.
+                # Some data, such as an error, may also be read as text.
                 found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
         found += [(each, None) for each in private.in_record(entity, key, record)]
@@ -195,14 +193,14 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """For each private value found, yield any other spellings that occur in the texts of the conversation."""
+    """For each private value, yield its other spellings in the conversation's texts."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
     read: set[str] = set()
     for (label, value, name, _), _ in found:
         if value.__class__ is str:
-            # Read each value only once, because most values are shown many times.
+            # Read each value only once, because most values are repeated many times.
             if value in read:
                 continue
             read.add(value)
@@ -217,12 +215,12 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 dates.setdefault(day, label)
     if not numbers:
         return
-    # A line break separates the texts. No number contains one, so no match spans two texts.
+    # Separate the texts with line breaks. Numbers contain no line breaks, so no match spans two texts.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most numbers occur in only one spelling, and compiling a pattern is the slowest step.
+        # Most numbers have only one spelling, and compiling a pattern is the slowest step.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
@@ -261,7 +259,7 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 def _grouped(number: str) -> re.Pattern[str]:
     letters = [re.escape(letter) for letter in letters_of(number)]
     size = _CODE if number.startswith("+") else 0
-    # Within a country, a number has a leading 0 and no country code. For calls from abroad, `00` may replace the plus
+    # A national number has a leading 0 instead of the country code. For calls from abroad, `00` may replace the plus
     # sign.
     zero = f"(?:0{_BETWEEN})?" if size else ""
     code = "".join(f"{zero}(?:{letter}{_BETWEEN})?" for letter in letters[:size]) + zero
@@ -270,11 +268,9 @@ def _grouped(number: str) -> re.Pattern[str]:
 
 
 ANYWHERE = 6
-"""A value of at least this length is removed even inside a word. A shorter value is removed only as a whole word."""
+"""Values of at least this length are removed even inside a word. Shorter values are removed only as whole words."""
 SAYS_LITTLE = 2
-"""Booleans and values shorter than this are ambiguous in running text. They are removed only where they are next to
-their field's name.
-"""
+"""Values up to this length are ambiguous in text, as are booleans. They are removed only next to their field's name."""
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
@@ -286,7 +282,7 @@ _SPACE = (
 
 
 class Scrub:
-    """Replaces each private value of one conversation with the name of its field."""
+    """Replaces each private value in one conversation with its field's name."""
 
     def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
         labels: dict[str, str] = {}
@@ -295,7 +291,7 @@ class Scrub:
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
             if value.__class__ is str and value in labels:
-                # Cover each value only once, because most values are shown many times.
+                # Handle each value only once, because most values are repeated many times.
                 continue
             for leaf, under in leaves(value, name):
                 text = normalize("NFC", _spelled(leaf).strip())
@@ -311,14 +307,12 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """The parts of values that all spellings share. Text without any of them contains no private value."""
+        """A part of each value that all its spellings share. Text without any of them contains no private value."""
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
 
     def text(self, text: str, step: int | None = None) -> str:
-        """Return the text without private values. Given the step of a result, also remove short values that this result
-        shows elsewhere.
-        """
+        """Return the text without private values. With `step`, also remove the short values in that step's result."""
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
@@ -330,14 +324,14 @@ class Scrub:
         return text
 
     def reason(self, text: str) -> str:
-        """Return a verdict's reason without any private values, even short ones."""
+        """Return a verdict's reason without private values, even short ones."""
         text = self.text(text)
         for value, tag in self._weak.items():
             text = _alone(value).sub(tag, text)
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Return the data without private values. `name` is the name of the field that holds the data."""
+        """Return the data without private values. `name` is the data's field name."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -353,7 +347,7 @@ class Scrub:
         return value if cleaned == text else cleaned
 
     def _may_hold(self, text: str) -> bool:
-        # Outside ASCII, changing a letter's case may produce a different letter.
+        # Outside ASCII, changing the case may produce a different letter.
         if not text.isascii():
             return True
         lower = text.lower()
@@ -381,9 +375,7 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches any of the texts, trying the longest first. The pattern is built as a trie, so it
-    stays fast with thousands of texts.
-    """
+    """Return a pattern that matches any of the texts, longest first. A trie keeps it fast for thousands of texts."""
     long: _Tree = {}
     short: _Tree = {}
     for text in texts:
@@ -393,7 +385,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
-        # In JSON inside text, a line break is written as the two characters `\n`. This n does not belong to a word.
+        # In JSON inside text, a line break is the two characters `\n`. This n is not part of a word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
     return re.compile("|".join(parts), re.IGNORECASE)
 
@@ -423,7 +415,7 @@ def _alone(text: str) -> re.Pattern[str]:
 
 
 def _letters(text: str) -> str:
-    """Return a pattern that matches `text` both plain and escaped for nested JSON, HTML and URLs."""
+    """Return a pattern that matches `text`, either plain or escaped for nested JSON, HTML and URLs."""
     return "".join(map(_letter, text))
 
 
@@ -433,10 +425,10 @@ def _letter(letter: str) -> str:
         return letter
     if letter.isspace():
         return _SPACE
-    # Inside an escape, the pattern cannot ignore the case of a letter.
+    # Inside an escape, the pattern must respect the case of a letter.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     for each in {letter, letter.lower(), letter.upper()}:
-        # A letter and its marks may be separate characters. macOS, PDF and some forms write them that way.
+        # macOS, PDF and some forms store a letter and its accents as separate characters.
         last = decomposition(each) if len(each) == 1 else ""
         halves = "".join(chr(int(part, 16)) for part in last.split()) if last and last[0] != "<" else each
         forms.update("".join(map(_letter, apart)) for apart in {halves, normalize("NFD", each)} - {each})

@@ -1,6 +1,6 @@
-"""Removes private values from all output of an audit. With `--redact`, it also removes all texts and ids.
+"""Removes private values from all output of an audit. With `--redact`, also removes texts and ids.
 
-The module is imported only if the pack has private fields or `--redact` is given.
+Imported only if the pack has private fields or `--redact` is given.
 """
 
 import hashlib
@@ -26,20 +26,20 @@ Line = dict[str, Any]
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _FORMATS = "json|jsonl|ndjson|eval|log|txt|csv|parquet|db|sqlite|sql|yaml"
 _EXTENSION = re.compile(rf"(\.(?:{_FORMATS}))?(\.(?:gz|bz2|zst))?$", re.IGNORECASE)
-"""The extensions of logs and databases. Any other extension may be private."""
+"""The extensions of logs and databases. Other extensions may be private."""
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
-    """Creates pseudonyms. With the same key, a value always gets the same pseudonym."""
+    """Creates pseudonyms. The same key gives a value the same pseudonym every time."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def of(self, value: Any) -> str:
-        """Return the pseudonym of a value. The number 1 and the text "1" have the same pseudonym."""
+        """Return the pseudonym of a value. The number 1 and the text "1" get the same pseudonym."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
 
@@ -53,17 +53,17 @@ class Pseudonyms:
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """Hide the path in a place, but keep the line or position."""
+        """Hide the path in a place. Keep the line or position."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
     def file(self, path: str) -> str:
-        """Hide the path of a file, but keep the extension if it is known."""
+        """Hide the path of a file. Keep the extension if it is known."""
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
     def agent(self, name: str) -> str:
-        """Hide the name of an agent, but keep the suffix that the audit added."""
+        """Hide the name of an agent. Keep the suffix that the audit added."""
         own = name.removesuffix(_CHANGED)
         return f"{self.of(own)}{name[len(own) :]}" if own else name
 
@@ -72,9 +72,7 @@ class Pseudonyms:
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """Return `summary.json` without the names of files and agents, and without those of tools and fields that the
-        pack does not declare.
-        """
+        """Return `summary.json` without the names of files and agents, and without undeclared tools and fields."""
         unknown: dict[str, int] = summary["unknown_tools"]
 
         def agents(counts: Line) -> Line:
@@ -122,7 +120,7 @@ _UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicte
 
 
 class Redaction:
-    """The private values to hide in the conversations judged by one pack."""
+    """The private values to hide in one pack's conversations."""
 
     def __init__(self, pack: Pack, key: bytes | None = None) -> None:
         self.private = Private(pack)
@@ -140,12 +138,12 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """Return the world. Reads from the world are recorded if they may reveal private values."""
+        """Return the world. If private values may be read from it, the reads are recorded."""
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """Return the cover for one conversation. `world` is what `watch` returned, and the conversation must have been
-        judged with it.
+        """Return the cover for one conversation. `world` is the world from `watch`, which must have judged the
+        conversation.
         """
         if not self.private:
             return Cover(self, Scrub(()))
@@ -159,7 +157,7 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """Return those field names in a result that may be shown. A field name can itself be private."""
+        """Return the field names in a result that may be shown, because a field name can itself be private."""
         if not self.private:
             return list(names)
         found = {
@@ -171,7 +169,7 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def denial(self, policy: str, text: str) -> str:
-        """Return a guard's reason with a gap in place of each value. If the reason is unknown, return the policy's
+        """Return a guard's reason with each value left out. If the reason is unknown, return the policy's
         definition.
         """
         if policy not in self._denials:
@@ -195,13 +193,11 @@ class Cover:
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
-        """Return the id of a conversation or call as it appears in the output."""
+        """Return the output form of the id of a conversation or call."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Return text, or the name of a person or model, as it appears in the output. The result is empty in a redacted
-        audit.
-        """
+        """Return the output form of text, or of the name of a person or model. In a redacted audit, return nothing."""
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
@@ -229,8 +225,8 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """Return an answer from a model or reviewer. A model's text is left out because it quotes the conversation. A
-        reviewer's text is already covered.
+        """Return an answer from a model or reviewer. A model's text quotes the conversation, so it is left out. A
+        reviewer's text is already redacted.
         """
         if answer["by"] == "person":
             return answer
@@ -243,7 +239,7 @@ class Cover:
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
         """Return a predicate and its value at a step, without the model's text.
 
-        The missing facts are covered separately.
+        Missing facts are redacted separately.
         """
         why: JsonRecord = predicate.get("why") or {}
         if not why:
@@ -256,7 +252,7 @@ class Cover:
         return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
-        """Return a line for `findings.jsonl`. A rule that applies to each entity also names the entity."""
+        """Return a line for `findings.jsonl`. If a rule applies to each entity, also name the entity."""
         shown = [self._predicate(each) for each in line.get("predicates", ())]
         hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
         if binding := line.get("binding"):
@@ -269,9 +265,7 @@ class Cover:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
 
     def tool(self, name: str) -> str:
-        """Return the name of a tool. If the pack does not declare the tool, the name is hidden, because it may contain
-        a private value.
-        """
+        """Return the name of a tool. Undeclared names are hidden, because they may contain private values."""
         return name if name in self._redaction.tools else self._scrub.text(name)
 
     def _tool(self, name: str) -> str:
@@ -321,10 +315,10 @@ class Cover:
     def _reason(self, policy: str, reason: JsonRecord) -> JsonRecord:
         words: str = reason["words"]
         if reason["kind"] == "approved":
-            # The reviewer's name and note must not be shown.
+            # The reviewer's name and note are private.
             words = "approved by a reviewer"
         elif reason["kind"] != "person":
-            # The reviewer's text is already covered.
+            # The reviewer's text is already redacted.
             words = self._denied(policy, words)
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
@@ -367,8 +361,8 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Keep only the structure of the data, its booleans, and the names that the pack declares. Replace everything
-        else with pseudonyms.
+        """Keep the structure of the data, its booleans, and names that the pack declares. Replace everything else with
+        pseudonyms.
         """
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):

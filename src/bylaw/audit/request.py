@@ -1,6 +1,6 @@
 """The input of an audit: logs, world, options and packs. Each conversation is judged by one pack.
 
-`audited.json` records the input, so that conversations without findings can be shown as well.
+`audited.json` records the input, so that conversations without findings can be shown too.
 """
 
 import importlib
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 256
-"""The maximum number of different instructions to cache. Most logs repeat the same few."""
+"""The maximum number of instructions to cache. Most logs repeat the same few."""
 _OURS = "bylaw.packs."
-"""Only built-in packs may contain code for a world."""
+"""Only built-in packs may run code for a world."""
 
 
 class Shelf:
-    """A pack, or the variants of a pack, with their worlds."""
+    """A pack or its variants, with their worlds."""
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
@@ -67,7 +67,7 @@ class Shelf:
 
     @property
     def not_in_world(self) -> list[str]:
-        """The entities that have a look-up but are missing from the database."""
+        """The entities that have a look-up but are not in the database."""
         if not isinstance(self.opened, Snapshot):
             return []
         looked_up = (each for each in self.packs[0].schema.entities.values() if each.key and each.read is not None)
@@ -76,7 +76,7 @@ class Shelf:
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """Return the first variant whose conditions the trajectory meets.
 
-        Raises FormatError if the pack is for other conversations, and WorldError if the world is for another variant.
+        Raise FormatError if the pack is for other conversations, and WorldError if the world is for another variant.
         """
         for name, ours in self._about.items():
             theirs = trajectory.details.get(name)
@@ -96,7 +96,7 @@ class Shelf:
         return pack
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
-        """Return the world for a file of runs, and its name in the given folder."""
+        """Return the world for a file of runs, and its name in this folder."""
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
@@ -109,9 +109,9 @@ class Shelf:
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
-        """Return the policies whose sentences do not appear word for word in the recorded instructions.
+        """Return the policies whose sentences are not in the recorded instructions.
 
-        The result is empty if there are no instructions, or if they contain no sentence from the document.
+        Return none if the instructions are missing or contain no sentence from the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -125,7 +125,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """Load the variants of a pack. A given document replaces the document of the variants that fit it best."""
+    """Load the variants of a pack. A given document replaces the one of the best matching variants."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -137,7 +137,7 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """Open the tasks of a benchmark. The tasks' gold actions define a good outcome."""
+    """Open the tasks of a benchmark. Their gold actions define a good outcome."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
@@ -147,7 +147,7 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
 
 
 def _open(pack: Pack, world: Path) -> Any:
-    """Open a world. This is done before any log is read, so that errors appear early."""
+    """Open a world before any log is read, so that errors appear early."""
     return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
@@ -168,25 +168,25 @@ class Request(Struct, frozen=True):
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """What replaces a missing world: `hindsight` or `none`."""
+    """The replacement for a missing world: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
     jobs: int = 1
     key: bytes | None = None
-    """If set, the output is redacted, with pseudonyms derived from this key."""
+    """If set, the output is redacted, and pseudonyms are derived from this key."""
     criterion: Criterion | None = None
     """The criterion of the tables, the findings and the report. The default is the pack's criterion, usually
     `determined`.
     """
     answers: OpenAnswers | None = None
-    """Answers predicates that code cannot settle. It is never passed to another process."""
+    """Answers predicates that code cannot settle. It stays in this process."""
     attested: tuple[Attestation, ...] = ()
-    """Reviewers' answers about undecided calls."""
+    """Reviewers' answers on undecided calls."""
     columns: Columns = Columns()
     """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. If so, each file is named by its whole path, which stays unique."""
+    """Whether to add to an earlier output. If so, each file is named by its full path, which stays unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
@@ -201,13 +201,13 @@ class Request(Struct, frozen=True):
         return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
 
     def source(self, file: LogFile, span: Span | None = None) -> Source:
-        """Return a source that reads a file named in the request, or a part of that file."""
+        """Return a source that reads a file of the request or a part of it."""
         called = str(file) if self.adds else ""
         return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """Return a name for each file: the shortest unique ending of its path."""
+    """Return a name for each file: the shortest ending of its path that is unique."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:
@@ -220,7 +220,7 @@ def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
 
 
 class Audited(Struct, frozen=True, omit_defaults=True):
-    """The files and the pack of an audit, as they were named in the command."""
+    """The files and the pack of an audit, as the command named them."""
 
     logs: list[str]
     pack: str
@@ -231,9 +231,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     """The folder where the command ran, for relative paths."""
 
     def found(self) -> "Audited":
-        """Return the record with paths that exist now. Each path is tried as given, and relative to the folder where
-        the command ran.
-        """
+        """Return the record with paths that exist. Relative paths are also tried from the command's folder."""
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
 
@@ -257,7 +255,7 @@ def write_audited(request: Request, out: Path) -> None:
 
 
 def read_audited(out: Path) -> Audited | None:
-    """Return the recorded input of the audit in a folder, or None if there is no record."""
+    """Return the recorded input of the audit in a folder, or None."""
     try:
         return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
     except (OSError, ValueError, RecursionError):
@@ -265,17 +263,15 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """Read the events of a conversation from the logs again. The result is empty if the logs or the pack no longer
-    exist.
-    """
+    """Read the events of a conversation from the logs again. Return none if the logs or the pack no longer exist."""
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 
 
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
-    """Yield every conversation in the logs, or only one, as lines of `conversations.jsonl` with private values covered.
+    """Yield the conversations in the logs, or only one, as lines of `conversations.jsonl` without private values.
 
-    The iteration ends if the logs or the pack cannot be read.
+    Stop if the logs or the pack cannot be read.
     """
     audited = read_audited(out)
     if audited is None:

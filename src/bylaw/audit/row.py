@@ -1,8 +1,7 @@
-"""The rows of an audit: judged calls, broken rules and conversations, and the findings among them.
+"""The rows of an audit: judged calls, broken rules, conversations and findings.
 
-This is the only schema of findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have one row per line.
-Tables, exports and the report come from the same rows. A finding is a flagged call or a broken rule. Its id stays the
-same from run to run.
+`calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have one row per line. Tables, exports and the report use the
+same rows. A finding is a flagged call or a broken rule. It keeps its id in later runs.
 """
 
 import hashlib
@@ -38,12 +37,14 @@ _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusiv
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """Return the position of a severity in its order, or that of a word in another order. Unknown words come last."""
+    """Return the position of a severity or another word in its order. Unknown words come last."""
     return order.index(word) if word in order else len(order)
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """Return the sort key of a finding: executed before refused, wrong before undecided, then severity and verdict."""
+    """Return the sort key of a finding. The order is: executed before refused, wrong before undecided, then by severity
+    and verdict.
+    """
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 
@@ -61,7 +62,7 @@ class Finding(Struct, frozen=True):
     id: str
     kind: Literal["call", "rule"]
     name: str
-    """The name of the called tool, or of the rule."""
+    """The name of the tool or the rule."""
     trajectory: str
     agent: str
     step: int
@@ -98,12 +99,12 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether a policy's verdict is worse than before, or the policy had no verdict before."""
+    """Whether a policy's verdict is worse than before or new."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """Return the facts that a verdict is missing: all unseen facts or, under `determined`, only the decisive ones."""
+    """Return the missing facts of a verdict. Under `determined`, return only decisive facts if there are any."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -112,7 +113,7 @@ encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 JsonRecord = dict[str, Any]
 FINDING_IDS = 2
-"""The version of finding ids, for `summary.json`. Since version 2, an id depends on the call's arguments."""
+"""The version of finding ids, for `summary.json`. Since version 2, ids depend on the call's arguments."""
 
 
 class Lookup(Struct):
@@ -157,14 +158,14 @@ class PolicyRow(Struct, kw_only=True):
 
 
 class UndecidedRow(Struct):
-    """A policy that a reviewer may settle, with the digest of the text shown to the reviewer."""
+    """A policy that a reviewer may settle, with a digest of the text shown to the reviewer."""
 
     policy: str
     seen: str
 
 
 class RuleRow(Struct, kw_only=True):
-    """A rule that a step broke or may have broken, or a limit that a call exceeded."""
+    """A rule that a step broke or may have broken, or a limit that it exceeded."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -187,7 +188,7 @@ class RuleRow(Struct, kw_only=True):
 
 
 class CallRow(Struct, kw_only=True):
-    """A judged call. Its conversation and finding id are added when the row is written."""
+    """A judged call. Its conversation and finding id are added on writing."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -209,11 +210,11 @@ class CallRow(Struct, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the call is compliant and no rule is broken or undecided."""
+        """Whether the call is compliant and breaks no rule, and no rule is undecided."""
         return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
     def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
-        """Return the call as a finding, with the policies that gave one of the `verdicts`."""
+        """Return the call as a finding, with the policies that have one of the `verdicts`."""
         charges = tuple(
             Charge(each.id, each.severity, getattr(each, criterion), each.because)
             for each in self.policies
@@ -236,7 +237,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """The figures for a conversation. They become columns of the tables and are the input to `Counts`."""
+    """The figures for a conversation, for the tables and for `Counts`."""
 
     agent: str
     file: str
@@ -251,26 +252,24 @@ class Head(Struct, frozen=True):
     """The verdicts on executed calls, worst first."""
     determined: tuple[str, ...]
     violated: tuple[str, ...]
-    """The severities of the policies that executed calls violate under `determined`, gravest first."""
+    """The severities of the policies that executed calls violated under `determined`, gravest first."""
     violated_strict: tuple[str, ...]
     rules: tuple[str, ...]
     """The severities of the broken rules, gravest first."""
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation. They lack the conversation's unique name, which depends on earlier
-    conversations.
-    """
+    """The encoded rows of one conversation. Its name is added later, because it must be unique."""
 
     id: str
     calls: list[tuple[str, bool, bytes]]
-    """For each call: the tool (and the arguments if the call is flagged), whether it is flagged, and its row."""
+    """For each call: the tool, whether the call is flagged, and its row. Flagged calls also include their arguments."""
     conversation: bytes | None
-    """The conversation, if it contains a finding."""
+    """The conversation, if it has a finding."""
     rules: list[tuple[str, bytes]]
-    """For each broken rule: the rule, the call that broke it, and the row."""
+    """For each broken rule: the rule, the call, and the row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that count towards limits, each with the row to write if the limit is exceeded."""
+    """Calls that limits count. Each has a row to write if the limit is exceeded."""
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
@@ -287,7 +286,7 @@ def record_of(row: Struct) -> JsonRecord:
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Number each call or broken rule among those in the conversation that are equal to it."""
+    """Number equal calls and equal broken rules in the conversation."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -295,16 +294,16 @@ def numbered(identities: Iterable[str]) -> Iterator[str]:
 
 
 def finding_id(trajectory: str, key: str) -> str:
-    """Return the id of a finding: a hash of the conversation, the identity, and its number among equal identities.
+    """Return the id of a finding: a hash of the conversation, the identity, and a number if identities are equal.
 
-    Steps are not part of the hash, so a finding keeps its id if only messages or look-ups moved. Arguments are part of
-    it, so waiving 150.00 to A does not waive 9,000,000.00 to B.
+    Steps are not part of the hash, so the id survives if only messages or look-ups move. Arguments are, so waiving
+    150.00 to A does not waive 9,000,000.00 to B.
     """
     return hashlib.blake2b(f"{trajectory}\0{key}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def writable(text: str) -> str:
-    """Escape invalid characters in text. Some file names contain them."""
+    """Escape invalid characters in text, such as those in some file names."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -390,7 +389,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
 
 
 def judged_call(call: LimitedCall, head: Head, verdicts: Iterable[CallVerdict]) -> LimitedCall:
-    """Add the guards' verdicts to a call that is counted towards a limit."""
+    """Add the guards' verdicts to a call that a limit counts."""
     clean = tuple(each for each in CRITERIA if "violation" not in getattr(head, each))
     for verdict in verdicts:
         if verdict.made.step == call.step and verdict.made.accepted is not False:
@@ -414,9 +413,7 @@ def _sentence(policy: Policy) -> str:
 
 
 def answer_record(answered: Answered) -> JsonRecord:
-    """Return the answer about a predicate at a call: the value, the source, the reason, and the quotes with their
-    steps.
-    """
+    """Return the answer about a predicate at a call: its value, source, reason, quotes and steps."""
     by = "model" if answered.queries else "host"
     steps = sorted({quote.step for quote in answered.quotes})
     told: JsonRecord = {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
@@ -429,7 +426,7 @@ def answer_record(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """Return the row for a policy's plain verdict. Most policies have a plain verdict on most calls."""
+    """Return the row for a policy's plain verdict. Most verdicts are plain."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -477,7 +474,7 @@ def _known(pack: Pack, known: KnownFact) -> JsonRecord:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    # The host knows the time of the call, even if the pack declares no context.
+    # The host knows the time of the call, even if the pack does not declare it.
     entity = pack.schema.entities.get(fact.entity)
     field = entity.fields.get(fact.field) if entity is not None else None
     return (field.question if field is not None else "") or f"what is {fact}?"
@@ -505,7 +502,7 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
     """Return the identity of a call in its conversation: the tool or the broken rule, and a hash of the arguments.
 
-    Private arguments are `scrubbed` first, because a hash would reveal a value that has only a few possibilities.
+    Private arguments are `scrubbed` first. A hash could reveal a value with few possibilities.
     """
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)
@@ -513,9 +510,10 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
 
 
 class SeenDigests:
-    """Digests of what the reviewer of a call sees: the conversation up to the call, and one policy with its check.
+    """Digests of the text that a reviewer of a call sees: the conversation up to the call, and one policy with its
+    check.
 
-    Digests must be requested in step order. A `key` prevents short texts from being guessed.
+    Request digests in step order. A `key` protects short texts from guessing.
     """
 
     def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
@@ -533,14 +531,12 @@ class SeenDigests:
 
 
 def _encoded(data: Any) -> bytes:
-    # Unlike msgspec, `json` also writes invalid text.
+    # Unlike msgspec, `json` can also write invalid text.
     return json.dumps(data, sort_keys=True, default=str).encode() + b"\n"
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """Return the policies that a reviewer may settle at a call: those without a verdict, and those whose rules are
-    undecided.
-    """
+    """Return the policies that a reviewer may settle at a call, because they have no verdict or an undecided rule."""
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 

@@ -1,7 +1,7 @@
 """Audits files of recorded conversations. Start at `audit`.
 
 Each conversation runs through the engine's session, event by event. With n jobs, each worker judges every n-th
-conversation, and the parts are joined in order.
+conversation, and the results are joined in order.
 """
 
 import gc
@@ -72,7 +72,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """The text of each policy as reviewers see it, by digest of the pack and by policy."""
+        """The text of each policy for reviewers, by pack digest and policy."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -90,10 +90,10 @@ class Examiner:
     def examine_all(
         self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
     ) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of the files in order: all of them, a share (`k` of `n`, by position), or `only`
-        one.
+        """Examine the conversations of the files in order: all of them, a share (every n-th, starting at `k`), or
+        `only` one.
 
-        A conversation that cannot be judged becomes a RecordError, and the next one is judged.
+        A conversation that cannot be judged becomes a RecordError.
         """
         self._names = request.names()
         files = request.files if only is None else request.files[only : only + 1]
@@ -101,7 +101,7 @@ class Examiner:
         return chain.from_iterable(map(self.examine_source, sources))
 
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of a file or a part of one. Pass the format as `found` if it is known."""
+        """Examine the conversations of a file or a part of it. Pass `found` if the format is known."""
         file = source.path
         plain = file.name
         name = self._names.get(file, plain)
@@ -125,7 +125,7 @@ class Examiner:
                 yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
 
     def examine(self, trajectory: Trajectory, file: LogFile) -> Examined:
-        """Judge the calls of one conversation, count the results, and create its rows."""
+        """Judge the calls of one conversation, count the results, and create the rows."""
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
         writes = self._judged_calls(pack, trajectory)
@@ -138,7 +138,7 @@ class Examiner:
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
-            # A call to an undeclared tool is a finding only if it may have run.
+            # A call to an undeclared tool is a finding only if it may have been executed.
             verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
             broken, answered = session.findings(ended=True), list(session.answered)
         outcome = self._outcome(trajectory, session, pack, file)
@@ -183,13 +183,13 @@ class Examiner:
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
-                # A call to a generic tool may perform several actions.
+                # One call to a generic tool may perform several actions.
                 undecided[each.made.step] = tuple(dict.fromkeys((*undecided.get(each.made.step, ()), *names)))
         if not undecided:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
         if cover is not None:
-            # The redacted conversation has no text to compare, so the digest covers the original text and uses the key.
+            # The redacted conversation cannot be compared, so compute the digest from the original text and the key.
             whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
         digests = SeenDigests(name, whole.events, self._key)
         if pack.digest not in self._sides:
@@ -201,8 +201,8 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """Return reviewers' answers on the undecided calls in a conversation, by step and policy, in words that may be
-        shown.
+        """Return reviewers' answers on the undecided calls in a conversation, by step and policy. Private values are
+        removed.
         """
         if not self._attested:
             return {}
@@ -223,7 +223,7 @@ class Examiner:
                 continue
             tool = tools.get(call.tool)
             if tool is not None and (tool.effect != "none" or call.tool in pack.by_tool):
-                # A tool without effects, such as a calculator, does not show that the pack fits the logs.
+                # A tool without side effects, such as a calculator, is no evidence that the pack fits the logs.
                 numbers[("known_calls",)] += 1
             if call.tool in pack.by_tool or pack.schema.may_write(call.tool):
                 writes.append(step)
@@ -262,8 +262,8 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation contains private values, leave
-        out its id and the error's message.
+        """Record an error in Bylaw's own code for `faults.jsonl`. If the conversation has private values, leave out its
+        id and the message.
         """
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
@@ -330,8 +330,8 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """Return, by digest, the redaction of each pack that needs one. With a key, every value is redacted, and otherwise
-    only private values are.
+    """Return the redaction of each pack that needs it, by digest. With a key, every value is redacted. Otherwise, only
+    private values are.
     """
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
@@ -345,8 +345,8 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely. Conversations leave few reference cycles, and collection at the usual rate takes 10 % of
-    an audit's time.
+    """Collect garbage rarely. The usual rate costs 10 % of an audit's time, and conversations leave few reference
+    cycles.
     """
     before = gc.get_threshold()
     gc.freeze()
@@ -383,9 +383,9 @@ class Report(Struct, frozen=True):
 
 
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
-    """Audit every conversation in the files and write `summary.json`, `calls.jsonl` and the other files.
+    """Audit every conversation in the files and write the output.
 
-    Pass an `examiner` that has already loaded the pack and opened the world.
+    Pass an `examiner` if the pack is loaded and the world is open.
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
@@ -414,7 +414,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `policies.json`, `summary.json` and the errors in Bylaw's own code. Return the summary."""
+    """Write `policies.json`, `summary.json` and errors in Bylaw's own code. Return the summary."""
     summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -427,9 +427,7 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that declares none of the tools in the logs, because the resulting zeros would look like a clean
-    audit.
-    """
+    """Refuse a pack that declares no tool in the logs. Otherwise the audit would look clean."""
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -450,10 +448,9 @@ class WorkerError(BylawError):
 
 
 def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
-    """Examine the files with `request.jobs` workers. Results come in the order of files and conversations and are
-    counted in `total`.
+    """Examine the files with `request.jobs` workers and yield the results in order. `total` receives the counts.
 
-    Finished parts are kept on disk in the folder `aside`, so each worker holds only one conversation in memory.
+    The folder `aside` stores finished parts, so each worker keeps only one conversation in memory.
     """
     with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
         targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
@@ -465,7 +462,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 
 def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
-    """Run the workers, each of which writes its part, and return their counts."""
+    """Run the workers and return their counts. Each worker writes its part."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -477,12 +474,12 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             with deaf_to_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except (OSError, ValueError) as error:
-            # If a worker ends while the next one is starting, the shared pool breaks. Its files may even be closed, and
-            # their numbers reused.
+            # If a worker ends while another starts, the shared pool breaks. Its file descriptors may be closed and
+            # reused.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
-        # The pool itself loses track of workers that are just starting up.
+        # The pool itself does not track workers that are just starting up.
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
@@ -495,8 +492,8 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def deaf_to_interrupts() -> Generator[None]:
-    """Make workers that start inside the `with` block ignore Ctrl-C. This process ends the workers, so that they print
-    no tracebacks.
+    """Make workers that start inside the `with` block ignore Ctrl-C. This process stops them, so they print no
+    tracebacks.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -519,7 +516,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """Yield the conversations in one file, taking one from each part in turn until all parts end."""
+    """Yield the conversations in one file from its parts, which take turns."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

@@ -1,7 +1,7 @@
-"""Reads the findings of one audit from its folder. Every command, page and export uses `Store`.
+"""Reads the findings of one audit from its folder, for every command, page and export.
 
-An audit writes `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote only tables, these files are
-created from them on demand.
+If an audit wrote only tables, `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` are created from them on
+demand.
 """
 
 import json
@@ -39,11 +39,11 @@ _EMPTY: JsonRecord = {
     "other_documents": (),
     "not_in_world": (),
 }
-"""The keys that are missing from summaries of earlier versions."""
+"""Keys that summaries of earlier versions lack."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
-"""The maximum number of ids to list if the given id is ambiguous."""
+"""The maximum number of ids to list if an id is ambiguous."""
 
 
 class _Id(Struct):
@@ -53,7 +53,7 @@ class _Id(Struct):
 
 
 class LogPlace(Struct):
-    """What is needed to find a conversation in the logs."""
+    """The data needed to find a conversation in the logs."""
 
     trajectory: str
     file: str = ""
@@ -67,7 +67,7 @@ _ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
-    """The files of one audit. Raises UsageError if the folder contains none."""
+    """The files of one audit. Raises UsageError if the folder has none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class Store:
 
     @cached_property
     def summary(self) -> JsonRecord:
-        """`summary.json`. Values that an earlier version did not write are empty."""
+        """The content of `summary.json`. Values that an earlier version did not write are empty."""
         return _EMPTY | self.document("summary.json")
 
     @cached_property
@@ -96,7 +96,7 @@ class Store:
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     def document(self, name: str) -> JsonRecord:
-        """Read a whole JSON file as a record. The record is empty if there is no such file."""
+        """Read a JSON file as a record. The record is empty if the file does not exist."""
         file = self.path / name
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
@@ -114,7 +114,7 @@ class Store:
         return made
 
     def raw(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file as bytes. If there is no such file, yield nothing."""
+        """Yield the lines of a file as bytes. Yield nothing if the file does not exist."""
         file = self.file(name)
         if file.is_file():
             with file.open("rb") as lines:
@@ -136,7 +136,7 @@ class Store:
                 yield read_record(lines.readline(), file)
 
     def findings(self, criterion: Criterion | None = None) -> Iterator[Finding]:
-        """Yield every finding in the order of the lines: flagged calls, including refused ones, then broken rules."""
+        """Yield every finding in order: flagged calls, including refused ones, then broken rules."""
         criterion = criterion or self.criterion
         if not self.has_lines:
             from bylaw.audit.batch.tables import table_findings
@@ -144,7 +144,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Most calls are not flagged. Only flagged calls have an id, no matter which criterion flags them.
+            # Only flagged calls have an id, regardless of the criterion.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:
@@ -155,7 +155,7 @@ class Store:
         return _decoded(_calls, line, self.path)
 
     def inconclusive(self) -> Iterator[Finding]:
-        """Yield the undecided calls, which are not findings, with their undecided policies."""
+        """Yield the undecided calls with their undecided policies. They are not findings."""
         criterion = self.criterion
         needle = f'"{criterion}":"inconclusive"'.encode()
         for line in self.raw(CALLS):
@@ -170,14 +170,13 @@ class Store:
                 yield rule.as_finding(severity)
 
     def log_places(self) -> dict[str, LogPlace]:
-        """Return the place in the logs of each conversation that has findings."""
+        """Return the place of each conversation with findings in the logs."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
-        """Return the conversation with this id, or the conversation and the step of the finding with this id. A unique
-        prefix is enough.
+        """Return the conversation with this id. For a finding's id, also return its step. A unique prefix is enough.
 
-        Raises UsageError if no id or more than one id matches.
+        Raise UsageError if no id or several ids match.
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}
@@ -201,12 +200,12 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """Return the judged calls in a conversation by step, and the other steps at which a rule was broken."""
+        """Return the judged calls in a conversation by step, and other steps that broke a rule."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
             step: int = rule["step"]
-            # The calls that exceed a limit are known only after all calls have been written.
+            # Calls that exceed a limit are known only after all calls have been written.
             if step not in calls or "limit" in rule:
                 line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
                 line["rules"].append(rule)
@@ -235,7 +234,7 @@ class Store:
 
 
 def read_record(data: bytes, file: Path) -> JsonRecord:
-    """Decode a record that an audit wrote. Lone surrogates and invalid UTF-8 are preserved."""
+    """Decode a record of an audit. Lone surrogates and invalid UTF-8 are kept."""
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,5 +1,5 @@
-"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. These files are the same in all
-outputs.
+"""`summary.json` and `policies.json`: the results of an audit and notes on its inputs. All kinds of output contain the
+same two files.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ LIMITED = 20
 def summarise(
     shelf: Shelf, counts: Counts, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
-    """Return the summary record. A figure that appears only once uses the audit's criterion."""
+    """Return the summary record. Unless noted, figures use the audit's criterion."""
     names = request.names()
     packs, counts = shelf.packs, counts.with_limits(shelf.packs)
     numbers = counts.numbers
@@ -116,7 +116,7 @@ def _verdicts(counts: Counts, *prefix: str) -> dict[Verdict, int]:
 
 
 def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Return the counts that appear in every output, as docs/reference/audit-output.md defines them."""
+    """Return the counts for every output. docs/reference/audit-output.md defines them."""
     numbers = counts.numbers.items()
 
     def calls(done: str) -> dict[str, int]:
@@ -193,8 +193,8 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """For each look-up, return the near-misses and uninformed calls that lacked it, counted under one criterion by
-    agent and tool.
+    """For each look-up, return the near-misses and uninformed calls without it under one criterion, by agent
+    and tool.
     """
     return {
         name: {
@@ -230,8 +230,8 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """For each limit across conversations, return the number of calls that exceeded it and the number of undecided
-    calls.
+    """For each limit across conversations, return the number of calls over the limit and the number of
+    undecided calls.
     """
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
@@ -272,8 +272,8 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     """Return `policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
 
-    If a pack has variants, only those that judged conversations are listed. A policy shared by several variants cites
-    each variant's document.
+    Variants that judged no conversation are left out. If several variants share a policy, the policy cites the document
+    of each.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
@@ -305,7 +305,7 @@ def _citation(cited: Citation) -> dict[str, Any]:
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
-    """Return the packs that judged conversations, or all packs if there were no conversations."""
+    """Return the packs that judged conversations. If there were no conversations, return all packs."""
     return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
@@ -318,9 +318,7 @@ _MOST = 8
 
 
 def limits(summary: JsonRecord) -> Iterator[str]:
-    """Yield everything that limits what an audit can show: its sources of truth, its notes, and whatever it did not
-    read.
-    """
+    """Yield the limits of an audit: its sources of truth, its notes, and the data that it did not read."""
     if summary["world"] == "snapshot":
         yield "Ground truth: the database, replayed after each write."
     if worlds := summary["worlds"]:
@@ -340,7 +338,7 @@ def _listed(names: list[str]) -> str:
 
 
 def notes(summary: JsonRecord) -> list[str]:
-    """Return notes on the inputs of an audit. Each note says what to do."""
+    """Return notes on the inputs of an audit. Each note recommends an action."""
     told: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:

@@ -18,7 +18,7 @@ _KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """A waiver file is invalid. `faults` lists the errors with their places."""
+    """A waiver file is invalid. `faults` lists the errors and their places."""
 
     code = "BY601"
 
@@ -28,7 +28,7 @@ class WaiverError(BylawError):
 
 
 class Waiver(Struct, frozen=True):
-    """A waiver of one finding, or of a policy's findings in some calls."""
+    """A waiver for one finding, or for a policy's findings in some calls."""
 
     place: str
     owner: str
@@ -36,8 +36,8 @@ class Waiver(Struct, frozen=True):
     expires: date
     finding: str = ""
     verdicts: tuple[tuple[str, str], ...] = ()
-    """With `finding`: the policies and verdicts that the waiver covers. Worse verdicts and other policies are not
-    waived.
+    """For a waiver with `finding`: the policies and verdicts that it covers. Worse verdicts and other policies are not
+    covered.
     """
     policy: str = ""
     agent: str = "*"
@@ -59,20 +59,20 @@ class Waiver(Struct, frozen=True):
 
 
 class Waivers:
-    """The waivers in force on a given day. Expired waivers are listed separately and have no effect."""
+    """The waivers in force on a given day. Expired waivers have no effect and are listed separately."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every, self._today = tuple(waivers), today
         self.expired = tuple(waiver for waiver in every if waiver.expires < today)
         self.in_force = tuple(waiver for waiver in every if waiver.expires >= today)
         self._named: dict[str, list[Waiver]] = {}
-        """Waivers by the finding or policy that they name."""
+        """Waivers by finding or policy."""
         for waiver in self.in_force:
             self._named.setdefault(waiver.finding or waiver.policy, []).append(waiver)
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """Return the waivers that together cover all policies of a finding, or none if any policy is not covered."""
+        """Return the waivers that cover a finding, or none if one of its policies is not covered."""
         covering: list[Waiver] = []
         for charge in finding.charges:
             named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))
@@ -88,13 +88,13 @@ class Waivers:
         return tuple(waiver for waiver in self.in_force if waiver not in self._used)
 
     def without_words(self, pseudonym: Callable[[str], str]) -> "Waivers":
-        """Return the waivers as a redacted audit shows them: without reasons, and with pseudonyms for owners."""
+        """Return the waivers for a redacted audit, without reasons and with pseudonyms for owners."""
         every = (replace(each, owner=pseudonym(each.owner), reason="") for each in (*self.in_force, *self.expired))
         return Waivers(every, today=self._today)
 
 
 def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
-    """Read the waivers in a file. Raises WaiverError, which lists every error in the file."""
+    """Read the waivers in a file. Raise WaiverError with every error in the file."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     source = read_yaml_file(path, file=str(path))

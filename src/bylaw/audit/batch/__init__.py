@@ -1,3 +1,1 @@
-"""Audits millions of conversations in shards. An engine judges the shards, and the results are typed tables. Start at
-`run`.
-"""
+"""Audits millions of conversations in shards and writes typed tables. Start at `run`."""

@@ -15,7 +15,7 @@ from bylaw.errors import UsageError
 
 _QUERIES = Path(__file__).with_name("queries")
 _PLACES = {"strict": 3, "determined": 4}
-"""The position in `policies_json` of the verdict under each criterion, starting at 1."""
+"""The 1-based index of each criterion's verdict in `policies_json`."""
 _VERDICTS = "('near_miss', 'uninformed')"
 
 
@@ -31,13 +31,13 @@ class ReadyQuery(Struct, frozen=True):
 
 
 def ready_queries() -> dict[str, ReadyQuery]:
-    """Return all built-in queries by name. The first line of each query describes it."""
+    """Return all built-in queries by name. Each query begins with a line that describes it."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
     return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
 
 
 class Tables:
-    """The tables of an audit, opened for queries. An earlier audit can be opened alongside it for comparison."""
+    """The tables of an audit and, for comparisons, of an earlier audit."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()
@@ -82,7 +82,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """Return the columns of a view: those of the table, and short names for the columns of the audit's criterion.
+    """Return the columns of a view: the table's columns, and short names for the columns of the audit's criterion.
 
     Columns that an earlier version of Bylaw did not write are null.
     """
@@ -91,7 +91,8 @@ def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
         case "conversations":
             violated = "violated" if criterion == "determined" else "violated_strict"
             has = f"list_contains({criterion}, 'violation')"
-            # A near-miss is counted if the outcome was good or, if the outcome is unknown, if nothing was violated.
+            # Count a near-miss if the outcome was good. If the outcome is unknown, count it unless there was a
+            # violation.
             return (
                 f"{listed}, {has} AS violation,"
                 f" list_contains({criterion}, 'near_miss') AND coalesce(outcome, NOT {has}) AS near_miss,"

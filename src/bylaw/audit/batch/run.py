@@ -1,8 +1,6 @@
-"""Runs an audit in shards: splits the logs, has an engine judge the parts, and combines the results. Start at
-`audit_in_shards`.
+"""Runs an audit in shards: splits the logs, judges each part, and combines the results. Start at `audit_in_shards`.
 
-After a run was killed, running the same command again resumes it and reuses the existing parts. An engine runs the
-workers as local processes or with Ray.
+A killed run resumes if the same command is run again. The workers are local processes or Ray actors.
 """
 
 import hashlib
@@ -45,15 +43,15 @@ from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
 
 TRIES = 3
-"""The maximum number of times that a shard is tried before it is set aside."""
+"""The maximum number of attempts per shard. After that, the shard is skipped."""
 _STARTS = 3
-"""The maximum number of workers in succession that may die during start-up."""
+"""The maximum number of consecutive workers that may die during start-up."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
-"""Errors that would affect every other shard as well."""
+"""Errors that would occur in every shard."""
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a shard: the number of conversations, or why the shard was set aside."""
+    """The result of a shard: the number of conversations, or why the shard was skipped."""
 
     shard: Shard
     conversations: int = 0
@@ -61,7 +59,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs `Judge.judge` on every shard. If a shard's worker dies, the shard is tried again."""
+    """Runs `Judge.judge` on every shard. If a worker dies, its shard is tried again."""
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         """Judge the shards in any order."""
@@ -69,7 +67,7 @@ class Engine(Protocol):
 
 
 class Lost(Exception):
-    """A worker has ended. The message says how."""
+    """A worker ended. The message says how."""
 
 
 class LocalEngine:
@@ -86,7 +84,7 @@ class LocalEngine:
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """Busy workers, keyed by their pending answers. A worker that is still loading the pack has no shard."""
+        """Workers by pending answer. A worker that is still loading the pack has no shard yet."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -130,9 +128,7 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: the number of conversations judged, or an error. An error that is final would affect every
-    shard.
-    """
+    """A worker's answer: the number of conversations, or an error. A final error would occur in every shard."""
 
     conversations: int = 0
     why: str = ""
@@ -140,7 +136,7 @@ class Answer(Struct, frozen=True):
 
 
 class RayWorker:
-    """Judges shards in a worker that loads the pack and the world only once."""
+    """Judges shards in a worker. The pack and the world are loaded only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -166,8 +162,8 @@ class RayWorker:
 
 
 class _Process:
-    """A pool with a single process. A larger pool would break as a whole if it lost one worker, and nobody would know
-    which shard that worker had.
+    """A pool with one process. If a worker in a larger pool died, the pool would break and its shard would be
+    unknown.
     """
 
     def __init__(self, job: Job) -> None:
@@ -227,7 +223,7 @@ def _judge(shard: Shard) -> Answer:
 
 
 class RayEngine(LocalEngine):
-    """Actors in a Ray cluster. Requires the extra `ray`."""
+    """Actors in a Ray cluster. Requires the `ray` extra."""
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
         super().__init__(jobs)
@@ -285,8 +281,8 @@ class _Actor:
 
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
-        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. But these workers
-        # run on the driver's machine and need the driver's environment. Ray reads this variable only once, on import.
+        # Under `uv run`, Ray would start each worker with `uv run` in a copy of the current folder. These workers need
+        # the driver's own environment. Ray reads this variable once, on import.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
@@ -301,16 +297,16 @@ def _line(error: BaseException) -> str:
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The output's subfolder for the parts of an unfinished run."""
+"""The folder in the output for the parts of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):
     conversations: int
-    """The number of conversations judged in this run."""
+    """The number of conversations that this run judged."""
     done: int
-    """The number of bytes of the logs that this run and earlier runs have judged."""
+    """The number of bytes of logs that this run and earlier runs judged."""
     own: int
-    """The number of bytes that this run has judged."""
+    """The number of bytes of logs that this run judged."""
     total: int
 
 
@@ -342,7 +338,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Resume the run in this folder. If the pack, world, code or options have changed, start over."""
+    """Resume the run in this folder, or start over if the pack, world, code or options have changed."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -360,9 +356,7 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Return a digest of the settings that all combined parts must share. The log itself is identified by the shard's
-    key.
-    """
+    """Return a digest of the settings that all parts must share. The shard's key identifies the log."""
     request = job.request
     held = [request.world, request.document, request.tasks]
     record = [
@@ -384,9 +378,7 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """Return the digest of the running code. It is computed only once, because later edits to the code do not affect
-    this process.
-    """
+    """Return the digest of the running code. It is computed once, because later edits do not affect this process."""
     return code_digest(Path(bylaw.__file__).parent)
 
 
@@ -402,7 +394,7 @@ def code_digest(package: Path) -> str:
 def judged(
     job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
 ) -> tuple[list[Shard], dict[str, str]]:
-    """Return all shards in order, and the reason for each shard that was set aside."""
+    """Return all shards in order, and the reason for each skipped shard."""
     request = job.request
     names = request.names()
     sources = [request.source(file) for file in request.files]
@@ -438,8 +430,8 @@ def judged(
 def read_parts(
     job: Job, shards: list[Shard], aside: dict[str, str]
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
-    """Yield each shard with the entry of its part, if any, and the errors in its logs. The worker has redacted the
-    errors about skipped records.
+    """Yield each shard with its entry, if any, and the errors in its logs. The worker has already redacted these
+    errors.
     """
     pseudonyms = job.request.pseudonyms
     for shard in shards:

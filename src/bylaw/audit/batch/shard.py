@@ -1,8 +1,7 @@
-"""Shards are files, or parts of files that consist of whole conversations. Each shard has its own part of the output.
+"""Shards are files or parts of files. No conversation is split. Each shard has its own part of the output.
 
-The cuts depend only on the bytes of a file and the requested size, so a resumed run finds the same shards. A file that
-cannot be cut safely is a single shard. A shard's part of the output consists of files of rows and an entry that
-completes them. Either all of these files exist or none do.
+The same file and size always give the same shards, so a run can be resumed. If a file cannot be split safely, it
+becomes a single shard. A part of the output is complete once its entry exists.
 """
 
 import hashlib
@@ -37,13 +36,13 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
 
 
 class Shard(Struct, frozen=True):
-    """A file or part of a file, and the key of its result."""
+    """A file or a part of it, and the key of its result."""
 
     number: int
-    """The position of the shard among all shards."""
+    """The index of the shard."""
     file: int
     key: str
-    """A key that depends only on the file and the part."""
+    """A key that depends only on the file and its part."""
     size: int
     """The size in bytes, for the progress bar."""
     look: Look | None = None
@@ -51,7 +50,7 @@ class Shard(Struct, frozen=True):
     """The part of the file, or None for the whole file."""
 
     def place(self, file: LogFile) -> str:
-        """Describe the location of the shard for use in messages."""
+        """Describe the location of the shard for messages."""
         if self.span is None:
             return str(file)
         unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
@@ -59,7 +58,7 @@ class Shard(Struct, frozen=True):
 
 
 def cut(sources: Sequence[Source], size: int, names: Sequence[str]) -> Iterator[Shard]:
-    """Yield the shards of all files in order. `names` holds each file's name in the output."""
+    """Yield the shards of all files in order. `names` maps each file to its name in the output."""
     number = 0
     for place, source in enumerate(sources):
         stamp = (*stamp_of(source.path), names[place])
@@ -75,7 +74,7 @@ def _parts(source: Source, total: int, size: int) -> Iterator[tuple[Look | None,
     try:
         found = look(source)
     except BylawError:
-        # The error is reported by the worker.
+        # The worker will report this error.
         yield None, None, total
         return
     if found.format == "parquet":
@@ -110,7 +109,7 @@ def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span
 
 
 def _lines(source: Source, size: int) -> Iterator[Span]:
-    """Yield spans of whole lines, each of at least `size` bytes."""
+    """Yield spans of whole lines. Each span has at least `size` bytes."""
     start, line, index = 0, 1, 0
     with source.open() as stream:
         end = stream.seek(0, 2)
@@ -119,7 +118,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             yield Span(start, stop, line, index)
             if stop == end:
                 return
-            # Count as the reader does: blank lines contain no records, and one line may contain several.
+            # Count records as the reader does: skip blank lines, and expect several records on one line.
             lines, records = count_records(replace(source, span=Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
 
@@ -133,9 +132,7 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Return spans of whole members of a JSON list. Return None if the file is not a valid list and so must be read as
-    a whole.
-    """
+    """Return spans of whole members of a JSON list. Return None if the file is not a valid list."""
     found: list[Span] = []
     members = _member_ends(source)
     start = index = count = 0
@@ -155,7 +152,7 @@ def _members(source: Source, size: int) -> list[Span] | None:
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each member of a list. Yield `(-1, -1)` for bytes that a valid list cannot contain."""
+    """Yield the start and end of each list member. For invalid bytes, yield `(-1, -1)`."""
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
@@ -203,28 +200,28 @@ def _is_space(data: bytes, *, is_start: bool) -> bool:
 
 
 HELD = 2000
-"""The number of conversations held in memory before their rows are written. This limits a worker's memory."""
+"""The maximum number of conversations in memory before their rows are written."""
 ENTRY = "entry.json"
 COUNTS = "counts"
 EXAMINED = "examined.pickle"
-"""Conversations to be written as JSON lines. The driver writes these files just as an audit without shards does."""
+"""Conversations to write as JSON lines."""
 
 
 class Job(Struct, frozen=True):
-    """The data that every worker is given."""
+    """The data given to every worker."""
 
     request: Request
     parts: Path
-    """The folder that holds all parts."""
+    """The folder for all parts."""
     has_lines: bool = False
-    """Whether JSON lines are written too."""
+    """Whether to write JSON lines too."""
 
     def part(self, shard: Shard) -> Path:
         return self.parts / shard.key
 
 
 class Judge:
-    """Judges one shard after another. It loads the pack and the world only once."""
+    """Judges shards one after another. The pack and the world are loaded only once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -235,7 +232,7 @@ class Judge:
     def judge(self, shard: Shard) -> int:
         """Judge a shard, write its part, and return the number of conversations.
 
-        If this fails before the last rename, nothing is left that a later run could mistake for a part.
+        The part is invisible to later runs until the last file is renamed.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -246,7 +243,7 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker, perhaps one of a driver that was killed, has already written an identical part.
+                # Another worker has already written an identical part.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -258,7 +255,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts for the whole shard. In a nightly run, the examiner counts each conversation separately."""
+        """The counts for the whole shard. Nightly runs count each conversation separately."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0
@@ -293,8 +290,7 @@ class Judge:
                 if len(rows) >= HELD:
                     write()
             if request.adds:
-                # Some counts, such as errors in Bylaw's own code, belong to no conversation. They are added to the last
-                # conversation.
+                # Some counts, such as errors in Bylaw's own code, belong to no conversation. Add them to the last one.
                 counted.append((max(count - 1, 0), examiner.counts.record()))
                 whole.add(counted[-1][1])
             write()
@@ -324,7 +320,7 @@ def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
 
 
 def counts_schema() -> Any:
-    """Return the columns of the counts. Times are kept separately, so that similar conversations have equal counts."""
+    """Return the columns of the counts. Times are separate, so that similar conversations have equal counts."""
     pa = arrow()
     times = [("earliest", pa.float64()), ("latest", pa.float64())]
     return pa.schema([("ordinal", pa.int64()), ("counts", pa.string()), *times])

@@ -1,6 +1,6 @@
-"""The Parquet tables of an audit: their columns, how to read and write them, and how nightly runs change them.
+"""The Parquet tables of an audit: their columns, reading and writing, and nightly updates.
 
-docs/reference/tables.md describes the columns. The part of a shard has the same tables with one more column.
+docs/reference/tables.md describes the columns. A shard's tables have one more column.
 """
 
 import heapq
@@ -43,11 +43,9 @@ from bylaw.trace import Identities
 from bylaw.trace.recorded_value import utc
 
 PARTITIONED = ("day",)
-"""The columns whose values split a table into folders. Splitting by agent too would create thousands of small files."""
+"""The columns that divide a table into folders. Dividing by agent too would create thousands of small files."""
 KEY = "_key"
-"""A column that only parts have. It holds the key from which a finding's id is made, in case the conversation is
-renamed.
-"""
+"""A column used only in parts: the key for a finding's id, in case the conversation is renamed."""
 BATCH = 1 << 14
 """The number of rows read at a time."""
 GROUP = 1 << 16
@@ -57,7 +55,7 @@ FILE = 1 << 22
 OPEN = 200
 """The maximum number of open files."""
 MERGED = 512
-"""The number of rows held in memory per file while files are merged into lines. Many files are open at once."""
+"""The number of rows to hold in memory per file during a merge. Many files are open at once."""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -103,14 +101,14 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
     | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
 }
-"""The columns of each table, in order, with their kinds."""
+"""The columns of each table in order, and their kinds."""
 _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
 }
 """The fields of each entry in the policies list."""
 _UNIQUE = ("conversation", "ordinal", "position", "finding", "record")
-"""Columns whose values rarely repeat. A dictionary would double the size of these columns' files."""
+"""Columns whose values rarely repeat. For these, a dictionary would double the size of the file."""
 
 
 def _leaves(column: str, kind: str) -> list[str]:
@@ -132,7 +130,7 @@ WRITTEN: Final[JsonRecord] = {"compression": "zstd", "use_dictionary": [*_CODED,
 
 
 def arrow(part: str = "") -> Any:
-    """Return pyarrow or one of its modules. Raises UsageError if it is not installed."""
+    """Return pyarrow or one of its modules. Raise UsageError if it is not installed."""
     name = f"pyarrow.{part}" if part else "pyarrow"
     try:
         return sys.modules.get(name) or importlib.import_module(name)
@@ -148,10 +146,10 @@ def arrow_schema(table: str, *, in_part: bool = False) -> Any:
 
 
 def _arrow_type(kind: str) -> Any:
-    """Return the Arrow type of a kind of column. Words are dictionary-coded, because the same few occur often.
+    """Return the Arrow type of a kind of column. Words are dictionary-encoded, because few distinct words occur.
 
-    Inside lists, Arrow sees plain strings and only Parquet codes them. pyarrow cannot read a file whose row groups have
-    different dictionaries inside lists.
+    Words in lists are plain strings in Arrow and are encoded only in Parquet, because pyarrow cannot read lists whose
+    dictionaries change between row groups.
     """
     pa = arrow()
     match kind:
@@ -182,12 +180,12 @@ _rules = msgspec.json.Decoder(RuleRow)
 class Rows:
     """Collects the rows of conversations until they are written.
 
-    The rows come from the lines of `calls.jsonl`, so the same values are hidden in them.
+    The rows come from the lines of `calls.jsonl`, so private values are already hidden.
     """
 
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
-        """Severities by policy. The row for a broken rule has no severity."""
+        """The severity of each policy."""
         self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
 
     def __len__(self) -> int:
@@ -201,7 +199,7 @@ class Rows:
                 self._rows[name] = []
 
     def add(self, part: Examined, ordinal: int) -> None:
-        """Add one conversation under the name that it has in the log."""
+        """Add a conversation under its name in the log."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
@@ -268,7 +266,7 @@ class Rows:
 
 
 def _settled(call: CallRow) -> JsonRecord:
-    """Return who settled an undecided call, and why. A reviewer takes precedence over a model."""
+    """Return who settled an undecided call, and why. Reviewers take precedence over models."""
     answers = [each for each in call.answered or () if each["value"] is not None and each["by"] != "host"]
     last = max(answers, key=lambda each: each["by"] == "person", default=None)
     return {"settled_by": last["by"], "settled_because": last.get("because")} if last is not None else {}
@@ -284,15 +282,13 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 class PlacedPart(Struct, frozen=True):
-    """A shard's part and its position in the whole."""
+    """A shard's part and its position among all parts."""
 
     folder: Path
     first: int
     """The number of conversations in earlier parts."""
     renamed: dict[int, str] = {}
-    """The new names of conversations, by position in the part. A conversation is renamed if an earlier one has the same
-    name.
-    """
+    """The new names of renamed conversations, by position. A conversation is renamed if its name is already in use."""
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
         path = self.folder / f"{table}.parquet"
@@ -330,7 +326,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """Yield the parts in order. Conversations get unique names, as in an audit without shards."""
+    """Yield the parts in order, with a unique name for each conversation."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -343,10 +339,9 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
 def write_table(
     table: str, parts: Sequence[PlacedPart], target: Path, *, name: str = "part", without: Any = None
 ) -> int:
-    """Write one table and return the number of its rows. An empty table is written as one empty file, so that it can be
-    opened.
+    """Write one table and return the number of rows. An empty table becomes one empty file.
 
-    File names begin with `name`. Rows whose ordinal is in the Arrow array `without` are left out.
+    File names begin with `name`. Rows with an ordinal in the Arrow array `without` are left out.
     """
     schema, written = arrow_schema(table), 0
 
@@ -368,7 +363,7 @@ def write_table(
 
 
 def between(ordinals: Any, first: int, end: int) -> Any:
-    """Return the ordinals from `first` to `end - 1` in a sorted Arrow array, without copying."""
+    """Return the ordinals from `first` to `end - 1` in a sorted Arrow array. Nothing is copied."""
 
     def place(wanted: int) -> int:
         return bisect_left(range(len(ordinals)), wanted, key=lambda at: ordinals[at].as_py())
@@ -378,12 +373,12 @@ def between(ordinals: Any, first: int, end: int) -> Any:
 
 
 def leave_out(rows: Any, ordinals: Any) -> Any:
-    """Drop the rows with these ordinals, given as a sorted Arrow array."""
+    """Drop the rows with the given ordinals. The ordinals are a sorted Arrow array."""
     pc = arrow("compute")
     if not rows.num_rows or not len(ordinals):
         return rows
     held = pc.min_max(rows.column("ordinal")).as_py()
-    # Test only the ordinals that may occur here. Testing all of them for every batch would be slow.
+    # Test only the ordinals in this range. Testing all of them for every batch would be slow.
     gone = between(ordinals, held["min"], held["max"] + 1)
     if not len(gone):
         return rows
@@ -416,7 +411,7 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str =
 
 
 def write_schema(folder: Path, criterion: str) -> None:
-    """Write `schema.json`, which lists a folder's tables with their columns and row counts."""
+    """Write `schema.json`: the tables in a folder, with their columns and row counts."""
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
@@ -425,7 +420,7 @@ def write_schema(folder: Path, criterion: str) -> None:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Yield every finding under one criterion from an audit's tables, in no particular order."""
+    """Yield every finding in an audit's tables under one criterion, in no particular order."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -443,16 +438,16 @@ def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
 
 
 def write_lines_of(out: Path, target: Path) -> None:
-    """Write JSON lines from the table with the same name, in the order of the logs."""
+    """Write a table as JSON lines, in the order of the logs."""
     files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
     with target.open("wb", BUFFER) as lines:
-        # Every file is in the order of the logs.
+        # Each file is in the order of the logs.
         for *_, name, finding, line in heapq.merge(*(_lines_of(file, target.stem, n) for n, file in enumerate(files))):
             lines.write(named(line, name, finding))
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """Yield the sort key (ordinal, file, row) of each line, and the parts of the line."""
+    """Yield each line's sort key (ordinal, file, row) and the parts of the line."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}
@@ -471,7 +466,7 @@ def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, i
 
 
 def _plain_line(row: JsonRecord) -> bytes:
-    """Return the line for a compliant call. The tables store such a call without its record."""
+    """Return the line for a compliant call. The tables do not store its record."""
     policies = [
         PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
         for id, severity, strict, determined in json.loads(row["policies_json"])
@@ -483,15 +478,15 @@ def _plain_line(row: JsonRecord) -> bytes:
 
 
 FILES = 8
-"""The maximum number of files for one day. If there are more, the newest are combined."""
+"""The maximum number of files per day. If there are more, the newest are merged."""
 _DAY = "day="
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows that have these ordinals, given as a sorted Arrow array. If no row is left,
-    write nothing.
+    """Copy a Parquet file without the rows that have these ordinals, a sorted Arrow array. If no row remains, write
+    nothing.
 
-    If no row is dropped, the file is hard-linked.
+    If all rows remain, hard-link the file.
     """
     parquet = arrow("parquet")
     metadata = parquet.read_metadata(source)
@@ -506,8 +501,8 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
         except OSError:
             shutil.copy2(source, target)
         return
-    # Lists of words stay coded between files, which saves a third of the time. But the type would also be written as
-    # coded, and pyarrow cannot read coded values in lists. So the written file gets the schema of the source.
+    # Keep words in lists encoded between files, which saves a third of the time. pyarrow cannot read encoded values in
+    # lists, so the output has the schema of the source.
     names = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
     listed = [path for path in _CODED if ".list." in path and path in names]
     rows = 0
@@ -525,7 +520,7 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
 
 
 def is_before(folder: str, first: date) -> bool:
-    """Whether a day's folder precedes another day. Conversations without a time belong to no day."""
+    """Whether a folder's day is before another day. Conversations without a time have no day."""
     try:
         return date.fromisoformat(folder.removeprefix(_DAY)) < first
     except ValueError:
@@ -533,10 +528,9 @@ def is_before(folder: str, first: date) -> bool:
 
 
 def compact(folder: Path, *, name: str) -> None:
-    """Combine a day's newest files into one, called `name`, if there are many files.
+    """Merge the newest files of a day into the file `name` if there are many files.
 
-    A file is kept if it has more rows than all newer files together, so each row is rewritten only a few times over
-    many nights.
+    A file with more rows than all newer files together is kept, so each row is rewritten only a few times.
     """
     parquet = arrow("parquet")
     held = [(parquet.read_metadata(file), file) for file in folder.glob("*.parquet")]
@@ -547,7 +541,7 @@ def compact(folder: Path, *, name: str) -> None:
     found: list[Path] = []
     rows, schema = 0, parquet.read_schema(held[-1][1])
     for metadata, file in reversed(held):
-        # A file from an earlier version of Bylaw is kept, because it has fewer columns.
+        # Keep files from earlier versions of Bylaw, because they have fewer columns.
         if (len(found) > 1 and metadata.num_rows > rows) or not parquet.read_schema(file).equals(schema):
             break
         found.insert(0, file)

@@ -1,7 +1,7 @@
-"""Nightly runs, which read only new or changed logs and add to an earlier output. Start at `update`.
+"""Nightly runs, which read only new or changed logs and add the results to an earlier output. Start at `update`.
 
-Conversations are identified by id, and a later conversation replaces an earlier one with the same id. The state is kept
-in the same folder as the tables, so that a single rename replaces both.
+A later conversation replaces an earlier one with the same id. The state is in the same folder as the tables, so that
+both are replaced together.
 """
 
 import hashlib
@@ -50,16 +50,16 @@ class HeldLog(Struct):
     """A log whose conversations are in the tables."""
 
     stamp: tuple[int, str] | None
-    """The size and mark of the file when it was read. None means that a part was set aside, so the file must be read
+    """The size and mark of the file when it was read. If this is None, a part was skipped and the file must be read
     again.
     """
     first: int
     end: int
-    """One more than the last ordinal. The log's conversations have the ordinals `first` to `end - 1`."""
+    """The conversations have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
-    """Unreadable records, with the message, place and hint for each."""
+    """Unreadable records: the message, place and hint of each."""
     over: list[str] = []
-    """The logs whose conversations this log replaced."""
+    """The logs with conversations that this log replaced."""
 
 
 class Night(Struct):
@@ -68,11 +68,11 @@ class Night(Struct):
     bylaw: str
     first: int
     end: int
-    """One more than the run's last ordinal."""
+    """The run's last ordinal, plus one."""
     conversations: int
-    """The number of conversations that later runs have not replaced."""
+    """The number of conversations that no later run replaced."""
     counts: dict[str, Any]
-    """The counts for the conversations that later runs have not replaced."""
+    """The counts for these conversations."""
 
 
 class State(Struct):
@@ -80,7 +80,7 @@ class State(Struct):
 
     schema: str
     mark: str
-    """Identifies the pack and the options, which are the same for all runs."""
+    """Identifies the pack and the options. They are the same for all runs."""
     pack: str
     files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
     nights: list[Night] = field(default_factory=list[Night])
@@ -95,10 +95,10 @@ class State(Struct):
         return sum(night.conversations for night in self.nights)
 
     def entangled(self, changed: set[str]) -> list[str]:
-        """Return the logs to read again together with the changed ones, in order.
+        """Return the other logs that must be read again, in order.
 
-        If a changed log had replaced conversations from another log, that log is read again. The same is true of any
-        log that had replaced conversations from it, because the replacing conversations must remain the later ones.
+        A log is read again if a changed log replaced its conversations. So is every log that replaced conversations
+        from such a log, because its conversations must stay the later ones.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -112,9 +112,7 @@ class State(Struct):
         return sorted(found, key=lambda name: self.files[name].first)
 
     def forget(self, earliest: date, given: Container[str]) -> None:
-        """Drop the runs before a day if none of their conversations remain. Also drop their logs, unless these are
-        still among the given logs.
-        """
+        """Drop empty runs before a day. Also drop their logs, except the given ones."""
         empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
         for name, log in list(self.files.items()):
             if name not in given and any(night.first <= log.first <= log.end <= night.end for night in empty):
@@ -164,8 +162,8 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """Return a digest of the pack and of the options that apply to all rows. The world is left out because it may
-    change every night.
+    """Return a digest of the pack and of the options that affect all rows. The world may change every night, so it is
+    left out.
     """
     record = [
         TABLES_SCHEMA,
@@ -178,8 +176,8 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Replace tables and state. If the process is killed, `recover` finds a complete set of either the old or the new
-    files.
+    """Replace the tables and the state. If the process is killed, `recover` restores either the old files or the new
+    ones.
     """
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
@@ -197,7 +195,7 @@ def recover(out: Path) -> None:
 
 
 class Added(Struct, frozen=True):
-    """The numbers of a nightly run."""
+    """The counts of a nightly run."""
 
     report: Report
     read: int
@@ -211,7 +209,7 @@ class Added(Struct, frozen=True):
     removed: int
     """Conversations that are no longer in any log."""
     expired: int
-    """Conversations older than the number of days to keep."""
+    """Conversations that are too old to keep."""
     held: int
     """Conversations now in the tables."""
 
@@ -225,8 +223,8 @@ def update(
     progress: Callable[[Advance], None] | None = None,
     keep_days: int | None = None,
 ) -> Added:
-    """Audit new conversations in the logs and add them to the tables in `out`. `keep_days` limits how many days are
-    kept.
+    """Audit new conversations in the logs and add them to the tables in `out`. `keep_days` is the number of days to
+    keep.
     """
     arrow()
     if request.answers is not None:
@@ -237,7 +235,7 @@ def update(
         check_ours(out, tables=True, adds=True)
         recover(out)
         state = read_state(out, request, examiner)
-        # Resolve the paths, because the next run may start in another folder or spell a path differently.
+        # Use absolute paths, because the next run may start in another folder.
         files = [file.resolve() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         held = {name: log.stamp for name, log in state.files.items()}
@@ -273,8 +271,8 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
                     "is missing, so it is unknown which conversations in other logs it replaced", place=name, hint=hint
                 )
             )
-    # Do not read a log again if a log that is now missing had replaced its conversations. They would replace those of
-    # the missing log.
+    # A missing log had replaced this log's conversations. Do not read this log again, because its conversations would
+    # then replace the newer ones.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -282,7 +280,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
 
 
 class _Addition:
-    """A run's parts, with the ordinals of their conversations."""
+    """The parts of a run, with the ordinals of their conversations."""
 
     def __init__(self, job: Job, shards: list[Shard], aside: dict[str, str], state: State) -> None:
         self.state = state
@@ -309,14 +307,12 @@ class _Addition:
         for name, held in list(self.logs.items()):
             before = state.files.get(name)
             if before is not None and held.stamp is None and held.first == held.end:
-                # The log cannot be read now. Keep its conversations from earlier runs until it can be read again.
+                # The log cannot be read now, so keep its earlier conversations.
                 before.stamp, before.faults = None, held.faults
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Return the ids and ordinals of this run's conversations that replace earlier ones, and of the earlier
-        conversations in logs that were read again.
-        """
+        """Return this run's conversations and the earlier ones to replace, as ids and ordinals."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
         new = [
@@ -328,7 +324,7 @@ class _Addition:
         if not (tables / "conversations").is_dir():
             return own, schema.empty_table()
         earlier = ds.dataset(tables / "conversations", schema=schema)
-        # The join holds the new ids in memory and streams the rest.
+        # The join keeps the new ids in memory and streams the rest.
         same = earlier.join(ds.dataset(own.select(["conversation"])), "conversation", join_type="left semi").to_table()
         ordinal, inside = pc.field("ordinal"), pc.scalar(False)
         for name in self.logs.keys() & self.state.files.keys():
@@ -337,7 +333,7 @@ class _Addition:
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
     def expired(self, tables: Path, earliest: date) -> Any:
-        """Return the ordinals of all conversations, both earlier and new, from before the `earliest` day."""
+        """Return the ordinals of all conversations before the `earliest` day."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("ordinal", pa.int64())])
         days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
@@ -350,12 +346,12 @@ class _Addition:
         return pa.concat_tables(found)
 
     def note_over(self, replaced: Any) -> None:
-        """For each log, record the logs whose conversations it replaced. If the log changes, these are read again."""
+        """Record the logs whose conversations each log replaced. They are read again if the log changes."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
         def log_of(ordinal: int) -> str:
-            """Return the log that contains this conversation, or an empty string if that log was read again."""
+            """Return the log with this conversation, or an empty string if the log was read again."""
             place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
             return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
@@ -373,9 +369,9 @@ def _merge(
     out: Path,
     earliest: date,
 ) -> tuple[int, int, int]:
-    """Write the tables: link unchanged files and add the files from this run.
+    """Write the tables from unchanged files, as hard links, and from the files of this run.
 
-    Conversations from before the `earliest` day are left out. Return how many conversations were replaced, removed and
+    Conversations before the `earliest` day are left out. Return how many conversations were replaced, removed and
     expired.
     """
     pa, pc = arrow(), arrow("compute")
@@ -408,7 +404,7 @@ def _merge(
     check_tools(_counted(state, examiner))
     (made / STATE / "state.json").write_bytes(msgspec.json.encode(state))
     write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)
-    # The new files must be on disk before they replace the earlier ones.
+    # Write the new files to disk before they replace the earlier ones.
     for path in (*made.rglob("*"), made):
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
@@ -428,7 +424,7 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
         gone = between(dropped, night.first, night.end)
         name = f"counts-{night.number:05}.parquet"
         file, target = before / name, made / name
-        # A run without remaining conversations has no file.
+        # A run with no remaining conversations has no file.
         if file.is_file():
             keep_rows(file, gone, target=target)
         if len(gone):
@@ -464,13 +460,11 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """Return a run's counts without those for some of its conversations. `left` is the file with the counts for the
-    remaining ones.
-    """
+    """Return a run's counts without those of some conversations. `left` is the file with the counts of the others."""
     pc = arrow("compute")
     _sum(examiner, [counts])
     for column in gone:
-        # Many conversations have equal counts, so each distinct text is parsed only once.
+        # Many conversations have equal counts, so parse each distinct text only once.
         for alike in pc.value_counts(column).to_pylist():
             examiner.counts.remove(json.loads(alike["values"]), alike["counts"])
     times: list[float] = []
@@ -484,7 +478,7 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the counts, and replace the examiner's own counts with it."""
+    """Return the sum of the counts, and set the examiner's counts to it."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)

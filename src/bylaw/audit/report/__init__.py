@@ -1,4 +1,4 @@
-"""Writes one self-contained HTML page from an audit's output folder. Start at `page`."""
+"""Writes an audit as one self-contained HTML page. Start at `page`."""
 
 from bylaw.audit.report.page import write_report
 

@@ -1,4 +1,4 @@
-"""The findings in the report, that is, their order and details."""
+"""The order and details of the findings in the report."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,37 +22,37 @@ from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
-"""Stands in for the verdict of a broken rule. A broken rule cannot be a near-miss."""
+"""The verdict shown for a broken rule. A broken rule cannot be a near-miss."""
 LACKING = ("near_miss", "uninformed")
 """Verdicts on calls made without a required look-up."""
 
 LISTED = 20_000
-"""The maximum number of findings on a page. The rest are counted, and can be found in the folder's files."""
+"""The maximum number of findings on a page. The rest are counted, and are in the folder's files."""
 
 SOUGHT = 11
-"""The index of the searched text within a row of the list."""
+"""The index of the searchable text in a row of the list."""
 CANDIDATES = 60
-"""The number of findings of each rank that are candidates for the first drawing."""
+"""For each rank, the number of findings to consider for the first drawing."""
 _OF_GUARDS = (None, "not_looked_up", "denied")
-"""Reasons for a predicate's value that do not concern consent."""
+"""Reasons for a predicate's value that are unrelated to consent."""
 
 
 LinePlace = tuple[str, int]
-"""A file in the folder, and the offset of a line in that file."""
+"""A file in the folder, and the offset of a line in it."""
 
 
 class Index(Struct):
-    """The locations of a folder's findings, gravest first, and the number of findings."""
+    """The locations of a folder's findings, gravest first, and their number."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
-    """Findings of every kind. One of them becomes the first drawing."""
+    """Findings of every kind. One of them is drawn first."""
     total: int
     calls: int
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls and the broken rules. Only their locations stay in memory."""
+    """Find the flagged calls and the broken rules. Only their locations are kept in memory."""
     shelves: dict[tuple[int, bool], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -78,7 +78,7 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
 def kept(
     folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
-    """Yield the details of the findings at these places, in order."""
+    """Yield the details of the findings at these places in order."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
             yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)
@@ -107,9 +107,9 @@ def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the details of a flagged call, with every text shortened."""
+    """Return the details of a flagged call. Long texts are shortened."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
-    # A call that could not be judged is not a finding, so it has no id.
+    # A call that could not be judged has no id, because it is not a finding.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
     policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
     origins = [_origin(origin) for origin in call.get("origins", ())[:20]]
@@ -118,7 +118,7 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Return the origin of an argument's value. A value that appears only in free text has no reliable origin."""
+    """Return the origin of an argument's value. Values that appear only in free text have no reliable origin."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
@@ -139,7 +139,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Return why consent is undecided, unless something else makes the rule undecided."""
+    """Return why consent is undecided, unless the rule is undecided for another reason."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
@@ -182,7 +182,7 @@ def _missing(fact: JsonRecord) -> JsonRecord:
 
 
 class WordList:
-    """Strings that many findings share. Each is stored once, and findings refer to its position."""
+    """Strings that many findings share. Each is stored once, and findings refer to it by position."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
@@ -197,18 +197,16 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """Return a finding as a row of the page's list. The row has everything that is needed for sorting, filtering and
-    searching.
-    """
+    """Return a finding as a row of the page's list. The row has all data for sorting, filtering and searching."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
-    # The look-ups and reasons of a near-miss are those in the summary's `by_lookup` and `by_reason`.
+    # The look-ups and reasons of a near-miss match `by_lookup` and `by_reason` in the summary.
     lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
         (fact for policy in lacking for fact in policy["missing"]),
         key=lambda fact: rank(fact["reason"], SHOWN_REASONS),
     )
-    # If several entities lack the same field, the list has one entry. The finding names each entity.
+    # If several entities lack the same field, list it once. The finding names each entity.
     distinct = dict.fromkeys((name(fact), fact["reason"], _lookup(fact)) for fact in facts)
     return [
         finding["finding"],
@@ -238,7 +236,7 @@ def _lookup(fact: JsonRecord) -> str:
 
 
 def name(fact: JsonRecord) -> str:
-    """Return a fact without its key, on one line, such as `Patient.membership`."""
+    """Return a fact without its key, such as `Patient.membership`, on one line."""
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
@@ -253,7 +251,7 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The page opens on a finding of the first of these kinds that occurs. A near-miss must be one that can be drawn."""
+"""The page opens on a finding of the first kind that occurs. A near-miss must be suitable for drawing."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
@@ -263,7 +261,7 @@ def opening_kind(finding: JsonRecord) -> str:
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
     """Return the candidates for the first drawing, best first. Within a kind, findings with one missing fact and some
-    seen facts come first.
+    known facts come first.
     """
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
@@ -285,7 +283,7 @@ def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
 
 
 def cut(data: Any, limit: int = 2000) -> Any:
-    """Return the data with every string, even a name, shortened to `limit` characters."""
+    """Return the data with every string shortened to `limit` characters, including names."""
     if isinstance(data, str):
         return data if len(data) <= limit else data[: limit - 1] + "…"
     if isinstance(data, list):
@@ -296,9 +294,7 @@ def cut(data: Any, limit: int = 2000) -> Any:
 
 
 def whole_text(value: Any) -> str:
-    """Return a value as text. Strings stay unchanged, None becomes an empty string, and everything else
-    becomes JSON.
-    """
+    """Return a value as text. A string stays unchanged, None becomes an empty string, and other values become JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -308,5 +304,5 @@ def whole_text(value: Any) -> str:
 
 
 def spelled(value: Any, limit: int = 300) -> str:
-    """Return the same text as `whole_text`, shortened to `limit` characters."""
+    """Return `whole_text`, shortened to `limit` characters."""
     return cut(whole_text(value), limit)

@@ -1,8 +1,7 @@
-"""Writes the report, a single HTML file that works offline and treats everything it shows as text.
+"""Writes the report as a single HTML file that works offline and shows all data as plain text.
 
-Data from logs and packs is stored in data blocks that no browser runs: either ASCII JSON without `<`, `>` or `&`, or
-compressed data. The page's security policy allows one style and one script, each identified by its hash. Conversations
-are limited in size and compressed, and the page contains as many as fit. Every list and text is limited in length too.
+The data is in blocks that no browser runs: ASCII JSON without `<`, `>` or `&`, or compressed data. The page's security
+policy allows one style and one script, identified by their hashes. Lists, texts and conversations have maximum sizes.
 """
 
 import base64
@@ -41,7 +40,7 @@ from bylaw.pack import CRITERIA, Criterion
 TEXT = 20_000
 """The maximum length of a message or result. `bylaw explain` shows the full text."""
 BRIEF = 400
-"""The maximum length of a text in a very long conversation, at any step that no finding refers to."""
+"""The maximum length of a text in a very long conversation. Steps that a finding refers to may be longer."""
 CONVERSATION = 1_000_000
 """The maximum length of a conversation."""
 BLOCK = 400_000
@@ -49,7 +48,7 @@ BLOCK = 400_000
 
 SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
-"""The maximum number of broken process rules marked in a conversation."""
+"""The maximum number of broken rules to mark in a conversation."""
 
 
 def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
@@ -61,8 +60,8 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """Return the rules that these conversations broke, with the steps. For each conversation, at most `RULES` rules are
-    returned.
+    """Return the rules that these conversations broke, with the steps. At most `RULES` are returned per
+    conversation.
     """
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
@@ -73,8 +72,8 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """Shorten every text in a conversation, allowing longer texts at `steps`. Return None if the result is still too
-    long.
+    """Shorten every text in a conversation, but keep more of the texts at `steps`. Return None if the result is still
+    too long.
     """
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
@@ -91,7 +90,7 @@ def _size(event: JsonRecord) -> int:
 def _event(event: JsonRecord, limit: int) -> JsonRecord:
     if event["type"] != "call":
         return event | {"text": _shortened(event["text"], limit)}
-    # As pairs, because a name such as `__proto__` would be special in an object.
+    # Use pairs, because a key such as `__proto__` is special in a JavaScript object.
     arguments = [[cut(name, 300), _shortened(value, limit)] for name, value in event["arguments"].items()]
     return {"type": "call", "tool": cut(event["tool"], 300), "arguments": arguments[:100], "by": event["by"]}
 
@@ -102,7 +101,7 @@ def _shortened(value: Any, limit: int) -> str | list[Any]:
 
 
 def blocks(items: Iterator[JsonRecord]) -> Iterator[tuple[list[JsonRecord], str]]:
-    """Group consecutive items into blocks of about `BLOCK` characters, and yield each with its compressed form."""
+    """Group consecutive items into blocks of about `BLOCK` characters. Yield each block with its compressed form."""
     group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
@@ -124,11 +123,11 @@ UNDECIDED = 300
 ROWS = 400
 """The maximum number of rows in a chart or table."""
 SKIPPED = 200
-"""The maximum number of skipped records that are listed. The rest are counted."""
+"""The maximum number of skipped records to list. The rest are counted."""
 
 
 def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the numbers from `summary.json` that the page shows."""
+    """Return the figures from `summary.json` that the page shows."""
     shown: JsonRecord = cut(summary)
     period: JsonRecord = shown["period"] or {}
     return {
@@ -156,14 +155,14 @@ def policies(document: JsonRecord) -> list[JsonRecord]:
 
 
 def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return an agent's rates. Rates by severity are a list, gravest first."""
+    """Return an agent's rates. Rates by severity start with the gravest."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
     by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
 def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
-    """Return the rows of a table keyed by name. Counts by verdict or by agent become pairs."""
+    """Return the rows of a table keyed by name. Counts by verdict and by agent become pairs."""
     rows: list[JsonRecord] = []
     for name, entry in islice(table.items(), ROWS):
         row: JsonRecord = {"name": name} | {
@@ -178,12 +177,12 @@ def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
 
 
 def _pairs(counts: JsonRecord) -> list[list[Any]]:
-    """Return pairs, because a name such as `__proto__` would be special in an object."""
+    """Return pairs, because a key such as `__proto__` is special in a JavaScript object."""
     return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
 
 def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Return the undecided rules with their reasons in words, and the undecided calls."""
+    """Return the undecided calls, and the undecided rules with their reasons in words."""
     counted: JsonRecord = summary["open"]
     rules: JsonRecord = cut(counted["rules"])
     groups: list[list[Any]] = []
@@ -214,18 +213,18 @@ def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
 
 
 CONVERSATIONS = 12_000_000
-"""The maximum total size of the compressed conversations. The page says how many do not fit."""
+"""The maximum total size of the compressed conversations. The page says how many were left out."""
 QUOTED = 300
-"""The maximum length, per finding, of the messages and arguments that the search covers."""
+"""The maximum length of the searchable messages and arguments per finding."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
-"""Scripts that display JSON, both in this page and in the console."""
+"""Scripts that display JSON, here and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
     """Write `report.html` for the audit in `out`, and return its path.
 
-    The report opens on the finding with the id `opening`. If no id is given, it opens on the most telling finding.
+    The report opens on the finding with the id `opening`, or else on the clearest finding.
     """
     target = target or out / "report.html"
     folder = Store(out)
@@ -283,10 +282,9 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """Return the compressed conversations of the first findings, as many as fit, and the block that holds each
-    conversation.
+    """Return the first findings' compressed conversations, as many as fit, and the block of each.
 
-    Also return the text of each call and message that a finding refers to.
+    Also return the text of the calls and messages that a finding refers to.
     """
     names = [name for name in steps if name in places]
     broken = broken_rules(folder, places)
@@ -350,7 +348,7 @@ def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
 
 
 def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """Return a sort key. It prefers a call that passed the outcome check, a user's claim, a cited sentence and a short
+    """Return a sort key that prefers calls with a good outcome, a user's claim, a cited sentence and a short
     conversation.
     """
     outcome = conversation["outcome"]
@@ -392,7 +390,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Return the findings that are waived or, if there is a comparison, that the earlier audit also had."""
+    """Return the findings that are waived or that the earlier audit also had."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
@@ -405,7 +403,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Join the page's scripts and the texts in `more` without creating global names."""
+    """Join the page's scripts and the texts in `more`, without global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
@@ -416,6 +414,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """Return JSON that cannot close a data block and that can be viewed in an editor."""
+    """Return JSON that cannot close a data block and that editors can show."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
