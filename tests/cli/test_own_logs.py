@@ -84,7 +84,7 @@ def test_the_line_that_settles_a_doubtful_write_is_shown_and_does_so(shop: Path)
     line = "surely_refused: '^ERROR no funds'"
     for step in ("3", "5"):
         told = bylaw(shop, "explain", "out", "a", step).stdout
-        assert "if this means that the write was not executed, add this to" in told
+        assert "if the result means that the write was not executed, add this to" in told
         assert line in told
     tools = shop / "pack" / "tools.yaml"
     tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
@@ -137,7 +137,7 @@ def test_parameters_that_were_left_out_are_missed_in_tools_yaml(shop: Path) -> N
         )
     )
     told = bylaw(shop, "check", "pack").stderr
-    assert "tools.yaml:2: `get_order` has no `parameters`, and entities.yaml:2 uses them to look up `Order`" in told
+    assert "tools.yaml:2: `get_order` has no `parameters`, but entities.yaml:2 needs them to look up `Order`" in told
     assert "write `parameters: {order_id: string}`" in told
 
 

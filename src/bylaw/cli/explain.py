@@ -324,7 +324,7 @@ class _Explanation(Struct, frozen=True):
             )
             said = f"{tool} at step {step} returned: {_short(answer)}"
             if effect == "write" or answer.lstrip()[:1] not in ("{", "["):
-                said += f"\nif this means that {means}, add this to `{tool}` in tools.yaml:"
+                said += f"\nif the result means that {means}, add this to `{tool}` in tools.yaml:"
                 said += f"\n  {declaration_for(effect, answer)}"
             self._say(indent, said)
 

@@ -338,7 +338,9 @@ def remove_command(
 def fold_command(
     *,
     of: TenantLog,
-    before: Annotated[str, "--before TIME", "Delete entries before this time: 2026-03-31, or a date and time."],
+    before: Annotated[
+        str, "--before TIME", "Delete entries made before this time: a date such as 2026-03-31, or a date and time."
+    ],
     anchors: Anchors = None,
     signing_key: SigningKey = None,
 ) -> int:

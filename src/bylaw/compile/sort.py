@@ -168,5 +168,5 @@ def _faults(each: Sorted, ids: set[str], cards: Mapping[str, Card]) -> list[str]
             except PatternError as error:
                 wrong.append(f"`{each.id}`: the pattern `{saying.pattern}` cannot be used: {error.message}")
             if fact.type == "enum" and saying.value not in fact.values:
-                wrong.append(f"`{each.id}`: `{saying.value}` is none of the words of `{fact.name}`")
+                wrong.append(f"`{each.id}`: `{saying.value}` is not one of the words of `{fact.name}`")
     return wrong

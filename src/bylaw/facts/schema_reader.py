@@ -230,7 +230,7 @@ class ChangeReader:
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
-                hint = f"add `{name}` to `changes`, or remove `changes`, so that the fields set by the effects count"
+                hint = f"add `{name}` to `changes`, or remove `changes` so that the fields set by the effects are used instead"
                 self._paths.fault(
                     f"`effects` change `{name}`, which `changes` does not list",
                     _section(tool),
@@ -493,7 +493,7 @@ class SchemaReader:
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
         """Report a look-up by key whose tool declares no parameters. They were probably forgotten."""
         declared = ", ".join(f"{name}: string" for name in arguments)
-        said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} uses them to look up `{at[1]}`"
+        said = f"`{tool}` has no `parameters`, but {self._paths.place(*at)} needs them to look up `{at[1]}`"
         hint = (
             f"write `parameters: {{{declared}}}` or, if it takes none,"
             f" `read: {{tool: {tool}, arguments: {{}}}}` in the entity"

@@ -405,7 +405,7 @@ class _Reader:
         end = node.children[-1].end_byte
         *lines, last = (line.lstrip("\t") if strips else line for line in self._gap(body.start_byte, end).split("\n"))
         if plain in lines or last != plain or self.source[end : end + 1] not in (b"", b"\n"):
-            raise self._fault("the end of a here-document is not certain", node)
+            raise self._fault("it is not clear where a here-document ends", node)
         if not is_quoted:
             self._substitutions(body)
             if re.search(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])", self._residue(body)):

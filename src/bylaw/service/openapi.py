@@ -38,7 +38,7 @@ FAILURES = {
     "400": "the request cannot be read",
     "401": "no valid key",
     "403": "the key has the wrong role: an agent's key cannot approve, and a person's key cannot request decisions. "
-    "Without keys, the request came from a web page",
+    "If no keys are configured: the request came from a web page",
     "409": "the conversation began under a version of the pack that is not loaded",
     "413": "the request is too large or needs too many steps; nothing was decided",
     "415": "the content type is not JSON",
