@@ -230,7 +230,7 @@ class ChangeReader:
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
-                hint = f"add `{name}` to `changes`, or remove `changes` so that the fields set by the effects are used instead"
+                hint = f"add `{name}` to `changes`, or remove `changes` so that the `effects` say what changes"
                 self._paths.fault(
                     f"`effects` change `{name}`, which `changes` does not list",
                     _section(tool),
