@@ -1,6 +1,6 @@
 """Assembles a pack's files from the results of the stages.
 
-Policies that have no check are listed, and the pack does not load until its owner accepts each of them.
+Policies without a check are listed. The pack does not load until its owner accepts each of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case is turned into a variation if that shortens it to at most this fraction of its length."""
+"""A case becomes a variation of another case if that shortens it to at most this fraction of its length."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
-    """Shorten a list of cases by turning each case that resembles another into a variation (`but`) of it."""
+    """Shorten a list of cases. A case that resembles another becomes a variation (`but`) of it."""
     made: list[Case] = []
     for case in map(_without_default, cases):
         best: tuple[int, Case, Case] | None = None
@@ -97,7 +97,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Return the records, or the parts of records, that are new in `after` or changed there."""
+    """Return the records, or parts of records, that are new or changed in `after`."""
     made: Case = {}
     for name, record in after.items():
         old = before.get(name, UNSET)
@@ -170,7 +170,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     sorted_as = work.kinds.get(draft.id)
     body: dict[str, Any] = {
         "id": draft.id,
-        # A policy that was never classified must either be enforced or be accepted by name.
+        # A policy that was never classified must be either enforced or accepted by name.
         "kind": sorted_as.kind if sorted_as is not None else "rule",
         "tools": list(sorted_as.tools) if sorted_as is not None and sorted_as.kind == "guard" else [],
         "definition": draft.definition,
@@ -183,7 +183,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
 
 
 def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return, by id, the policies that have neither a guard nor a rule."""
+    """Return the policies that have neither a guard nor a rule, by id."""
     parts = ("guards/", "rules.yaml", "policies.yaml")
     found = [pair for path in files if path.startswith(parts) for pair in read_items(path, files[path]).items()]
     held = {key[1] for key, _ in found if key[0] == "guards"}
@@ -197,7 +197,7 @@ def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def on_trial(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the files with every policy accepted, so that the pack loads for trials. No files are written."""
+    """Return the files with every policy accepted, so that the pack loads in trials. Writes no files."""
     lacking, nobody = unenforced(files), {"accepted_by": "nobody", "reason": "on trial"}
     bodies = read_yaml(files["policies.yaml"], file="policies.yaml").data["policies"]
     made = [{"unenforced": nobody, **body} if body["id"] in lacking else body for body in bodies]
@@ -212,7 +212,7 @@ def record(
     questions: Mapping[str, Sequence[Question]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """Return `compiled.yaml`, which says how each policy was compiled and what a reviewer should check."""
+    """Return `compiled.yaml`. It says how each policy was compiled and what a reviewer should check."""
     said = flagged(on_trial(files), source.trajectories) if source.trajectories else {}
     kept = {key[2] for key in read_items("policies.yaml", files["policies.yaml"]) if len(key) == 3}
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
@@ -283,14 +283,14 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
-    """Add the trial's time to a case if its check uses the time and the pack has no clock."""
+    """Add the trial's time to a case if its check uses the time but the pack has no clock."""
     asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
     return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 
 
 def _part(draft: Draft, document: Document) -> str:
-    """Return the name of the file that holds a policy's guard and cases. It is taken from the heading above the policy,
-    or else from the document.
+    """Return the name of the file for a policy's guard and cases. The name comes from the heading above the policy, or
+    else from the document.
     """
     found = ranges(draft.quotes, document)
     heading = document.heading_at(found[0][0][0]) if found else ""
@@ -304,7 +304,7 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """For each policy, count the recorded calls and messages that it flags, and list the first few with the reasons."""
+    """For each policy, count the recorded calls and messages that it flags. List the first few with their reasons."""
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

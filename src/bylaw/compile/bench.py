@@ -1,4 +1,4 @@
-"""Runs generated checks in a small pack, using the same code that runs them in production."""
+"""Runs generated checks in a small pack, with the same code that runs them in production."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -51,7 +51,7 @@ class Bench:
         self.cards = cards
         self.things = things
         self.described = described if described is not None else things
-        """The entities as the compiler described them, without the owner's edits."""
+        """The entities as the compiler described them, before the owner's edits."""
         self.request = request
         self.now = now
         self._files = {
@@ -119,7 +119,7 @@ class Bench:
         return self.on_its_clock(self._holding(policy, guard))
 
     def on_its_clock(self, pack: Pack) -> Pack:
-        """Return the pack with the clock that suits recorded calls: the pack's own, or else the time of each call."""
+        """Return the pack with a clock that suits recorded calls: the pack's own, or else the time of each call."""
         return pack if self._has_clock else replace(pack, now=None)
 
     def _holding(self, policy: Policy, guard: Guard) -> Pack:
@@ -136,7 +136,7 @@ class Bench:
         return self._case_files[key]
 
     def once(self, key: Hashable, make: Callable[[], Tried]) -> Tried:
-        """Return the cached result for a key. Results are cached because the stages run again after each round of
+        """Return the cached result for a key. The cache is needed because the stages run again after each round of
         answers.
         """
         if key not in self._tried:
@@ -144,7 +144,7 @@ class Bench:
         return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
-        """Return those faults in a guard's cases that no change to the guard could fix."""
+        """Return the faults in a guard's cases that no change to the guard could fix."""
         code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
         guard, _ = self.guard(policy, code)
         assert guard is not None
@@ -191,7 +191,7 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """Mark the cases of a searching guard as complete, meaning that no other entities exist."""
+    """Mark the cases of a guard that searches for entities as complete: no other entities exist."""
     if not guard.searches:
         return cases
     return [
@@ -200,7 +200,7 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def cases_answer(text: str) -> list[Case]:
-    """Parse an answer as a list of cases. Raises Unreadable if it is not such a list."""
+    """Parse an answer as a list of cases. Raises Unreadable if it is not one."""
     data = yaml_answer(text)
     listed: Any = data.get("") or data.get("cases")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):

@@ -1,4 +1,4 @@
-"""Collects what is known about a tool as input for the description of its effect, and describes schemas in words."""
+"""Collects what is known about a tool, so that its effect can be described. Also describes schemas in words."""
 
 import re
 from collections import Counter
@@ -16,11 +16,11 @@ _LONGEST = 1_200
 _DOCUMENTED = re.compile(
     r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b|(?<=\.)\s+(?:Returns|Raises|Errors)\b"
 )
-"""Matches the start of the section of a docstring that describes arguments or results."""
+"""Matches the start of a docstring section about arguments or results."""
 DEEPEST = 6
 """The maximum depth to which a schema is followed."""
 _WORDS = 300
-"""The maximum length, in characters, of the text about one argument or one bound tool."""
+"""The maximum number of characters in the text about one argument or one bound tool."""
 
 
 class Card(Struct, frozen=True):
@@ -56,7 +56,7 @@ class Card(Struct, frozen=True):
 
     @property
     def bound(self) -> str:
-        """A description for use when writing checks on the tool's calls."""
+        """A description of the tool for authors of checks on its calls."""
         described = " ".join(_DOCUMENTED.split(self.description)[0].split())[:_WORDS]
         return "\n".join([self._line(described), *(f"    {line}" for line in self._arguments)])
 
@@ -124,14 +124,12 @@ _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
 _PARTS_OF_A_LISTING = 2
 _LISTS = 20
-"""If at least this many lists were recorded in one place and none was empty, the list there is assumed never to be
-empty.
-"""
+"""If this many lists were recorded in one place and none was empty, a list there is assumed never to be empty."""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
 class Form:
-    """The form that all values recorded in one place share."""
+    """The form that is common to all values recorded in one place."""
 
     def __init__(self) -> None:
         self.values = SeenValues()
@@ -226,7 +224,7 @@ class Form:
 
 
 class Results:
-    """Each tool's result forms and error texts, collected from all conversations."""
+    """Each tool's result forms and error texts, from all conversations."""
 
     def __init__(self) -> None:
         self._forms: dict[str, Form] = {}
@@ -252,7 +250,7 @@ class Results:
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:
-        """Describe a tool's results and errors in words. The text is empty if neither was recorded."""
+        """Describe a tool's results and errors in words. Empty if neither was recorded."""
         lines: list[str] = []
         if tool in self._forms:
             lines.append(f"results: {self._forms[tool]}")
@@ -262,7 +260,7 @@ class Results:
 
 
 def has_table(schema: Any) -> bool:
-    """Whether a record contains a table of records, not just an id and a list."""
+    """Whether a record contains a table of records, rather than just an id and a list."""
     if not isinstance(schema, dict):
         return False
     record = cast(dict[str, Any], schema)

@@ -47,8 +47,8 @@ class Check(Struct, frozen=True):
 
 
 def settled(policy: str, settle: Callable[[], Check | None]) -> Check | None:
-    """Run `settle` and return the policy's check. If generated code raises an unexpected error, the error is reported
-    for this policy and the compile goes on.
+    """Run `settle` and return the policy's check. An unexpected error in generated code is reported for this policy,
+    and the compile goes on.
     """
     try:
         return settle()
@@ -100,7 +100,8 @@ def _judged(answer: _Answer, count: int, allowed: Sequence[str]) -> tuple[tuple[
 def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
     """Return a disputed case with the referee's outcome, or nothing if the sentences do not decide the case.
 
-    Either way, a question informs the owner. `shown` is the part of the case that the owner sees.
+    The owner is told through a question unless the referee agrees with the case. `shown` is the part of the case that
+    the owner sees.
     """
     shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
     if ruling is None or ruling.want == "unclear":

@@ -1,4 +1,4 @@
-"""Selects the context of a question about policies: the tools they bind and the entities within reach."""
+"""Selects the context for a question about policies: the tools that they bind and the entities within reach."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from bylaw.compile.card import Card, names_in, schema_text
 from bylaw.compile.things import Schema, Things, insides, keys_of, section, shown_as
 
 _LONGEST = 24_000
-"""The maximum length, in characters, of the text about tools in one question."""
+"""The maximum number of characters about tools in one question."""
 _SEVERAL = 2
 _MOST_OTHERS = 40
 """The maximum number of unbound tools that a question names."""
@@ -19,9 +19,9 @@ _ORDER = re.compile(
     r"|looks? .{0,40} first)\b",
     re.IGNORECASE,
 )
-"""Phrases that state the order in which several checks are made."""
+"""Phrases that state the order of several checks."""
 _DAYS = ("date", "day")
-"""Words that, in the name of a key part, mean that the part holds a day."""
+"""If one of these words is in the name of a key part, the part holds a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
@@ -30,13 +30,13 @@ def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Return notes on writing code for the entities within reach. The text is empty if no notes apply."""
+    """Return notes on writing code for the entities within reach. Empty if no notes apply."""
     return _lists_note(cards, tools) + _days_note(things, cards, tools) + _order_note(things, cards, tools, sentences)
 
 
 def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """If several entities are within reach and no order is stated, advise checking first whatever needs the fewest
-    facts.
+    """If several entities are within reach and the order of checks is not stated, advise starting with the check that
+    needs the fewest facts.
     """
     if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
         return ""
@@ -78,7 +78,7 @@ def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences: str) -> str:
-    """List the unbound tools with their arguments. If there are very many, list only those that the sentences name."""
+    """List the unbound tools with their arguments. If there are too many, list only those that the sentences name."""
     bound = set(tools)
     others = {name: card for name, card in cards.items() if name not in bound}
     if len(others) > _MOST_OTHERS:
@@ -88,15 +88,15 @@ def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences:
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
-    """List every tool, one per line. If there are very many, describe those whose wording is closest to the policies',
-    and name the rest.
+    """List every tool, one per line. If there are too many, describe those with wording closest to the policies, and
+    name the rest.
     """
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
 def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
-    """List every tool with its results. If there are very many, describe those whose wording is closest to the fields',
-    and name the rest.
+    """List every tool with its results. If there are too many, describe those with wording closest to the fields, and
+    name the rest.
     """
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 
@@ -126,7 +126,7 @@ def _words(text: str) -> set[str]:
 def things_text(
     things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any], sentences: str = ""
 ) -> str:
-    """Describe the entities that the sentences name, and those that the tools' arguments reach directly or through
+    """Describe the entities that the sentences name, and those that the tools' arguments lead to directly or through
     records.
     """
     near = _near(things, cards, tools) | _named(things, sentences)
@@ -146,7 +146,7 @@ def things_text(
 
 
 def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
-    """Say how the conversation creates an entity that exists only there. The text is empty for any other entity."""
+    """Say how the conversation creates an entity that exists only there. Empty for any other entity."""
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
@@ -177,7 +177,7 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
 
 
 def _named(things: Things, sentences: str) -> set[str]:
-    """Return the entities that the sentences mention, either by a word from the entity's name or by a multi-word field
+    """Return the entities that the sentences mention. A mention is a word from the entity's name, or a multi-word field
     that no other entity has.
     """
     text = f" {' '.join(_singular(sentences))} "

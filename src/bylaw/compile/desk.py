@@ -1,7 +1,7 @@
 """Gives the compiler's stages their answers and collects the questions that have no answer yet.
 
 A stage never waits. It asks its questions and stops if an answer is missing. All missing answers are then requested
-together, and the stages run again. A stage is therefore a pure function of its input and the answers.
+together, and the stages run again. Each stage is therefore a pure function of its input and the answers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 Data = TypeVar("Data")
 Judge = Callable[[Data], tuple[Made, list[str]]]
-"""Interprets an answer and lists its faults for the answer's author."""
+"""Interprets an answer and lists its faults for whoever wrote it."""
 
 
 FAULTY = "the answer was "
@@ -57,7 +57,7 @@ def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
 
 
 class Desk:
-    """Holds the answers by request, and records each request that has no answer yet."""
+    """Holds answers by request, and records each request without an answer."""
 
     def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
         self._at_hand = at_hand
@@ -67,11 +67,11 @@ class Desk:
         self.asked: dict[str, Request] = {}
         """Every request whose answer was used in the last run."""
         self.usage = Usage()
-        """The tokens used by these requests and answers, where known."""
+        """The tokens used by these requests and answers, if known."""
         self.can_ask = True
         """Whether new questions can be asked. They cannot if the answers are recorded."""
         self.gives_up = False
-        """Whether to go on without missing answers. If so, the affected policies have no check."""
+        """Whether to continue without missing answers. The affected policies then have no check."""
 
     def begin(self) -> None:
         self.wanted.clear()
@@ -92,8 +92,8 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """Apply `work` to each item. If answers are missing, stop only after trying every item, so that all requests go
-        out together.
+        """Apply `work` to each item. If answers are missing, stop only after trying every item, so that all requests
+        are sent together.
         """
         made: list[Made] = []
         is_missing = False
@@ -139,8 +139,8 @@ class Desk:
         return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
 
     def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
-        """Ask a question. As long as the answer is faulty, return it to its author with complaints, for at most
-        `rounds` rounds.
+        """Ask a question. While the answer is faulty, return it to its author with complaints. Stop after `rounds`
+        rounds.
         """
         for number in range(1, rounds + 1):
             answer = self.answer(request)
@@ -156,7 +156,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """Return the complaints about a faulty answer. For a refused or malformed answer, that is the only complaint."""
+    """Return the complaints about a faulty answer. A refused or malformed answer gets only one complaint."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"
@@ -182,11 +182,11 @@ render = partial(render_file, _FOLDER)
 
 
 class Unreadable(Exception):
-    """The answer has the wrong form. The message is for its author."""
+    """The answer has the wrong form. The message is meant for its author."""
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
-    """A stage's question, with the function that reads the answer and the number of attempts."""
+    """A question from a stage, the function that reads the answer, and the number of attempts."""
 
     name: str
     """The name of the question's file in `prompts/`."""

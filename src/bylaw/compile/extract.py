@@ -1,8 +1,8 @@
 """Extracts the document's policies section by section, with verbatim quotes.
 
 Sentences that no policy cites are asked about once more and then listed. A policy with a quote that is not in the
-document is sent back for correction, and it is dropped if the quote is still wrong. If the document changes, unchanged
-parts are not read again.
+document is sent back for correction. If the quote is still wrong, the policy is dropped. If the document changes,
+unchanged parts are not read again.
 """
 
 import re
@@ -67,7 +67,7 @@ def _section(document: Document, file: File, start: int, end: int) -> Section:
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges that are not split: a heading with its text, or single paragraphs if the text is too long."""
+    """Yield ranges that are not split: a heading with its text or, if the text is too long, single paragraphs."""
     cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
     for start, end in pairwise(cuts):
         if end - start <= longest:
@@ -78,12 +78,12 @@ def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
 
 
 _LONGEST = 1_500
-"""The maximum length, in characters, of text shown from one of the other documents."""
+"""The maximum number of characters shown from another document."""
 _MOST = 3
 """The maximum number of other documents shown with one policy."""
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _SHORTEST = 2
-"""The minimum number of words in a title. Single words such as `Fees` occur in too many sentences."""
+"""The minimum number of words in a title. A single word such as `Fees` occurs in too many sentences."""
 
 
 class _Article(Struct, frozen=True):
@@ -101,7 +101,7 @@ _LEANS = re.compile(
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """Add to each draft any text that its sentences refer to."""
+    """Add to each draft the texts to which its sentences refer."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
     before = {
@@ -380,7 +380,7 @@ def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, 
 
 
 _ALIKE = 0.6
-"""Two sentences that share at least this fraction of their words are treated as versions of the same sentence."""
+"""Two sentences with at least this fraction of words in common are treated as versions of the same sentence."""
 
 
 def still_standing(earlier: Sequence[Extraction], document: Document) -> Extraction:

@@ -63,7 +63,7 @@ class SeenThing:
             if value is not NOTHING:
                 is_told = True
             elif is_told or (value := sighting.default(field)) is NOTHING:
-                # A value that was shown earlier is not reset to the default if a later result omits it.
+                # A later result that omits a value does not reset it to the default.
                 continue
             values.append(Shown(as_of, delivered, who, value, time))
         self._fields[field] = (len(self.sightings), is_told, values)
@@ -183,7 +183,7 @@ class ShownThings:
         return now - since > seconds or now < max(latest, since) - SKEW
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
-        """Whether all results that may have shown the entity to the agent making the judged call were readable."""
+        """Whether all results that may have shown the entity to the agent were readable."""
         self._absorb(entity.name)
         records = self._showing.get(entity.name, [])
         seen, lost = self._unreadable.get(entity.name, (0, []))
@@ -214,7 +214,7 @@ class ShownThings:
             for made in showing[done:]:
                 self._take_in(made, entity)
         except Exception:
-            # This way, the next caller gets the same error.
+            # The next caller then gets the same error.
             self._absorbed[entity] = done
             raise
 
@@ -229,7 +229,7 @@ class ShownThings:
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
         if made.is_another_view():
-            # Using an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
+            # With an argument such as `sandbox` or `as_of`, the agent could choose the facts that its guards see.
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
@@ -265,7 +265,7 @@ _NONE: list[Shown] = []
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    # Usually, nothing has been shown since the call's turn began, so no search is needed.
+    # Usually nothing was shown after the call's turn began, so no search is needed.
     if not shown or shown[-1].delivered < start:
         return shown
     return shown[: bisect_left(shown, start, key=delivered_at)]
@@ -338,7 +338,7 @@ class VisibleThing:
         self._things, self._thing, self._entity, self._key, self._at = things, thing, entity, key, at
 
     def latest(self, field: str, before: int | None = None) -> Shown | None:
-        """Return the newest value that is not stale for the call, ignoring all writes at or after the step `before`."""
+        """Return the newest value that is not stale for the call. Writes at or after the step `before` are ignored."""
         at, thing, fresh_for = self._at, self._thing, self._entity.fresh_for
         who, newest, before = at.who, -1, at.step if before is None else before
         last, name, key = self._things.changes.last, self._entity.name, self._key
@@ -350,7 +350,7 @@ class VisibleThing:
             changed = last(name, key, field, entry.as_of, before, known_at=at.step)
             if changed is None:
                 if thing.lost and thing.lost_since(entry, at.start):
-                    # The agent has since received a newer answer, which is unreadable.
+                    # The agent has since received a newer answer, but it is unreadable.
                     return None
                 return None if fresh_for is not None and self._things.has_expired(fresh_for, entry, at) else entry
             newest = max(newest, changed)
@@ -367,7 +367,7 @@ class VisibleThing:
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """Return a field's value, based on its newest entry and on those that were looked up concurrently."""
+        """Return a field's value, based on its newest entry and on the entries looked up at the same time."""
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
@@ -400,8 +400,8 @@ class VisibleThing:
         """Return the value if the turn's writes leave only one, a `OneOf` if they leave several, and UNSEEN if any
         value is possible.
 
-        Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`, a
-        refused write is assumed to have changed nothing.
+        Call this if the field is unknown for the call but may have been known when its turn began. With `is_settled`,
+        refused writes are assumed to have changed nothing.
         """
         if self._entity.origin == "conversation":
             return self._made(field)
@@ -417,10 +417,10 @@ class VisibleThing:
         return _one_or_several(possible)
 
     def _shown_beside(self, field: Field, *, is_settled: bool) -> list[Any]:
-        """Return the possible values after the newest look-ups, given the writes that ran concurrently. Empty if any
-        value is possible.
+        """Return the possible values after the newest look-ups, given the writes that ran at the same time. Empty if
+        any value is possible.
 
-        Each look-up may have taken place before or after each of those writes.
+        Each look-up may have run before or after each of those writes.
         """
         at, name, key, changes = self._at, self._entity.name, self._key, self._things.changes
         if self._entity.fresh_for is not None:
@@ -474,8 +474,8 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """Return a field's value after a write. A write's effects fully describe the changes to the entities that
-        they name.
+        """Return a field's value after a write. For the entities that a write's effects name, the effects list every
+        change.
         """
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
@@ -499,8 +499,8 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Return the step of the last write, before a given step or the call, that may have changed the value of an
-        entry.
+        """Return the step of the last write that may have changed an entry's value before a given step or, by default,
+        before the call.
         """
         at = self._at
         before = at.step if before is None else before

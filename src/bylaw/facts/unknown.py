@@ -1,8 +1,8 @@
 """Unknown values: expressions over facts. Comparing an unknown value yields an Unknown boolean.
 
 An Unknown records its fact or expression, so that the same question gets the same answer along one path. Arithmetic on
-one fact with constants is undone: `now() - r.created_at < hours(24)` is a question about `created_at` alone. Any other
-derived value is a separate variable that is identified by its expression.
+one fact with constants is undone: `now() - r.created_at < hours(24)` becomes a question about `created_at` alone. Any
+other derived value is a separate variable, identified by its expression.
 """
 
 import hashlib
@@ -206,7 +206,7 @@ def opaque_bool(decider: BranchDecider, text: str, needs: Mapping[Fact, Origin])
 
 
 def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: int | None = None) -> Unknown:
-    """Return an Unknown that a function computes from `parts`, identified by its expression."""
+    """Return an Unknown for a value that a function computes from `parts`. It is identified by its expression."""
     parts = tuple(parts)
     unknown = next(part for part in parts if isinstance(part, Unknown))
     text = f"{name}({', '.join(expression_text(part) for part in parts)})"
@@ -220,9 +220,7 @@ def length(unknown: Unknown) -> Unknown:
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """Return the result of `one order other`: an Unknown boolean, or a plain boolean if the unknown value does not
-    matter.
-    """
+    """Return the result of `one order other`: an Unknown boolean, or a plain boolean if the answer is certain."""
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -271,7 +269,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     alike = [value for value in values if kind_of(value) == one.kind]
     if why := next(filter(None, (unlike(kind_of(value), one.kind) for value in values)), ""):
         if alike:
-            # The answer depends on whether the unknown value equals one of the values of its own type.
+            # The answer depends on whether the unknown value equals one of these values of its own type.
             raise Stuck(one)
         raise ValueError(why)
     if not alike:
@@ -357,7 +355,7 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
 def _plain(one: Unknown) -> Unknown:
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
-    # A transformed variable may have a different type than its base. For example, the difference between two times is a
+    # A transformed variable may differ in type from its base. For example, the difference between two times is a
     # duration. Only the combination of types matters.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain

@@ -1,7 +1,7 @@
 """Converts raw values from tools and databases to the types of fields.
 
-Amounts of money are read in the way that systems write them: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount
-keeps its currency. An amount without a currency matches an amount in any currency.
+Amounts of money can be written in any usual form: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount keeps its
+currency. An amount without a currency matches an amount in any currency.
 """
 
 import math
@@ -31,12 +31,11 @@ A$=AUD C$=CAD CA$=CAD NZ$=NZD HK$=HKD S$=SGD R$=BRL MX$=MXN NT$=TWD R=ZAR SFr=CH
 """
 _SIGNS = {
     **{sign: code for sign, _, code in (pair.partition("=") for pair in _SYMBOLS.split())},
-    # Signs that are shared by several currencies. Each is treated as a currency of its own that does not match any
-    # currency code.
+    # Signs that several currencies share. Each sign is treated as a separate currency that matches no currency code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
-"""Currencies as written in texts, excluding single characters."""
+"""Currencies as written in text, except for single characters."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
 """Currencies with three decimal places, in which `1,234` may be more than a thousand or just over one."""
 _BLANK = " \u00a0\u202f"
@@ -117,7 +116,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """Return the amount if an untyped text is certain to be one. Letters before digits may also be an id (`R2`, `TOP
+    """Return the amount if an untyped text is certainly an amount. Letters before digits may also be an id (`R2`, `TOP
     5`).
     """
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
@@ -142,8 +141,8 @@ def _plain(figures: str, currency: str) -> str | None:
 def written_number(text: str, what: str = "a number") -> str:
     """Return a number without thousands separators. Raises ValueError unless the number is unambiguous.
 
-    `20,00` means either twenty or two thousand, depending on the country. `4_0` and full-width digits are numbers only
-    in Python.
+    `20,00` means twenty in one country and two thousand in another. Only Python treats `4_0` and full-width digits as
+    numbers.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -201,7 +200,7 @@ def one_of(field: Field, raw: Iterable[Any]) -> Any:
 
 
 def key_of(parts: Sequence[Any]) -> Key:
-    """Normalise a key to strings, regardless of the types used by a guard or log."""
+    """Normalise a key to strings. The types that a guard or log uses do not matter."""
     for part in parts:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
@@ -210,7 +209,7 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key so that two keys with different results are certain to name different entities."""
+    """Normalise a key. If the results for two keys differ, the keys certainly name different entities."""
     return tuple(map(loose, key))
 
 
@@ -221,7 +220,7 @@ def alike_key(key: Key) -> Key:
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are the same when compared in the way that keys are. None if this depends on the tool."""
+    """Whether two arguments are the same under the rules for comparing keys. None if this depends on the tool."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -235,7 +234,7 @@ def _is_number(value: Any) -> bool:
 
 
 def names_several(part: Any) -> bool:
-    """Whether a value may name several entities because it is a list or an object, either as data or as text."""
+    """Whether a value may name several entities because it is a list or an object, or text that contains one."""
     return isinstance(part, (list, dict)) or (type(part) is str and part.lstrip()[:1] in ("[", "{"))
 
 
@@ -271,8 +270,8 @@ def alike(value: Any) -> Any:
     """Return a normal form shared by all values that a tool may treat as equal.
 
     This ignores case, spaces, punctuation, currency signs and missing values. Numbers are compared by value, even if
-    they are texts with thousands separators. `alike` treats more values as equal than a comparison of keys does (`1e2`
-    is 100), so use it only to refuse a call, never to allow one.
+    they are texts with thousands separators. More values are equal here than when keys are compared (`1e2` is 100). Use
+    this only to refuse a call, never to allow one.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -293,7 +292,7 @@ _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})"
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """Normalise one text for `alike`. Cached, because a conversation contains few distinct values."""
+    """Normalise one text for `alike`. Cached, because a conversation has few distinct values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text

@@ -1,4 +1,4 @@
-"""Variables: their types, the values that they may still have, and how to display both.
+"""Variables: their types, their possible values, and how to display both.
 
 A variable has one value per path. Its possible values are either a set of words or a set of spans on a number line.
 """
@@ -147,9 +147,7 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those in the region and the rest. If the answer is certain, also return the
-    answer.
-    """
+    """Split the possible values into those inside the region and the rest. Also return the answer if it is certain."""
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -184,7 +182,7 @@ def _settle(cut: Cut, step: int | None) -> Cut:
 
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""The type with which an Unknown can be compared. `any` if no type is declared, as for an item in an unknown record."""
+"""The type with which an Unknown can be compared. `any` if no type is declared, as for an item of an unknown record."""
 LINES = ("number", "time", "duration")
 KINDS: Mapping[type, ValueKind] = {
     str: "text",
@@ -197,7 +195,7 @@ KINDS: Mapping[type, ValueKind] = {
     timedelta: "duration",
 }
 DAY = 86_400_000_000
-"""The number of microseconds between two dates on the time line."""
+"""The number of microseconds in a day on the time line."""
 
 
 class Variable(NamedTuple):
@@ -222,7 +220,7 @@ ANY_TEXT = Words(frozenset(), True)
 
 
 def name_of_fact(entity: str, key: Any, field: str) -> str:
-    """Return the variable name for a fact. Keys are written in such a way that `1` and `"1"` differ."""
+    """Return the variable name for a fact. Keys are written so that `1` and `"1"` differ."""
     if key == ():
         return f"{entity}.{field}"
     if key.__class__ is tuple and len(key) == 1:
@@ -232,9 +230,7 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """Return a known value's position on its line. A float is treated as the decimal number that Python prints for
-    it.
-    """
+    """Return a known value's position on its line. A float is read as the decimal number that Python prints for it."""
     match value:
         case int():
             return value
@@ -306,11 +302,11 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""Types that a text may resemble, each with the built-in that converts the text to that type."""
+"""Types whose values may be written as text, each with the built-in that converts such text."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Return why values of two types cannot be compared. Empty if they can."""
+    """Return why values of two types cannot be compared, or an empty string if they can."""
     kind = other if one == "text" else one
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""

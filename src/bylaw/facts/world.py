@@ -25,8 +25,8 @@ class World(Protocol):
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
         """Return an entity's current raw field values, or ABSENT or UNSEEN.
 
-        A field with the value UNSEEN was changed to an unknown value. For a missing field, the default applies, if
-        there is one.
+        UNSEEN marks a field that was changed to an unknown value. A missing field has its default value, if it declares
+        one.
         """
         ...
 
@@ -48,8 +48,8 @@ Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 class Snapshot:
     """A world that is read through a function and combined with the writes in one trajectory.
 
-    A write applies its declared effects. If it does not declare any, the values in its result are used, and everything
-    else that it is declared to change becomes unknown.
+    A write applies its declared effects. If it declares none, the values in its result are used, and everything else
+    that it may change becomes unknown.
     """
 
     def __init__(self, schema: Schema, reader: Reader, lister: Lister | None = None) -> None:
@@ -58,16 +58,12 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """By entity, the fields that a write may have changed in any of the records. None means all fields."""
+        """For each entity, the fields that a write may have changed in any of the records. None means all fields."""
         self._blurred: set[tuple[str, Key]] = set()
-        """Keys of writes for which there is no record. Such a write may have changed a record that has a similar
-        key.
-        """
+        """Keys of writes without a record. Such a write may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities for which a write may have created a record, or may have changed a record that only the write's
-        lost result names.
-        """
+        """Entities of which a write may have created a record, or changed a record that only its lost result names."""
 
     def fork(self) -> "Snapshot":
         return Snapshot(self._schema, self._reader, self._lister)
@@ -133,8 +129,7 @@ class Snapshot:
             return
         for effect in effects:
             self._affect(effect, call, value)
-        # Effects fully describe the changes to the entities that they name. Other entities change as shown by the
-        # result.
+        # For the entities that effects name, the effects list every change. Other entities change as the result shows.
         told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
             if change.entity in told:
@@ -190,9 +185,7 @@ class Snapshot:
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
-        """Record a write to a key for which there is no record. The key may refer to a record that has a similar
-        key.
-        """
+        """Record a write to a key without a record. The key may refer to a record with a similar key."""
         if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)

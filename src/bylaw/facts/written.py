@@ -84,7 +84,7 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
     only: bool = False
     when: WrittenWhen | None = None
     list: Scalar = ""
-    """The field in which all items with the same key are collected as a list."""
+    """The field that collects all items with the same key in a list."""
 
 
 class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,7 +92,7 @@ class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
     """A pattern for the page's address, without the query."""
     as_: Scalar = field(name="as", default="")
     each: Scalar = ""
-    """The role of the elements that show one entity each. Empty if the whole page shows a single entity."""
+    """The role of the elements that each show one entity. Empty if the whole page shows a single entity."""
     within: WrittenElement | None = None
     key: dict[str, Scalar] = {}
     fields: dict[str, Scalar] = {}
