@@ -59,7 +59,7 @@ class Sources(Struct, frozen=True):
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
         """Yield the conversations.
 
-        Raises UsageError at the end if the audit judged a different number of them.
+        At the end, raise UsageError if the audit judged a different number.
         """
         count = 0
         for file, each in placed:
@@ -78,7 +78,7 @@ def command_line() -> str:
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """Return the sources that the options name. An audit supplies its own logs and pack."""
+    """Return the sources named by the options. An audit provides its own logs and pack."""
     from bylaw.align.prompt import pack_named
     from bylaw.align.standing import FreshAudit, KeptAudit
 

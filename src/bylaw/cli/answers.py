@@ -1,4 +1,4 @@
-"""Implements `--llm` and the options that belong to it. The model answers questions that code cannot decide."""
+"""Implements `--llm` and related options. The model answers questions that code cannot decide."""
 
 import shlex
 from collections.abc import Generator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ModelOptions(Struct, frozen=True, kw_only=True):
-    """The options of a command that may ask a model."""
+    """The options for commands that may query a model."""
 
     llm: Annotated[
         str | None,
@@ -38,12 +38,12 @@ class Models(Struct, frozen=True):
     answers: "Answerer | None" = None
     """Answers questions about predicates."""
     requests: OpenRequests | None = None
-    """Interprets users' requests."""
+    """Interprets the user's requests."""
 
 
 @contextmanager
 def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
-    """Open the models that the options name, and close them when the command ends.
+    """Open the models named by the options. They are closed when the command ends.
 
     Without `--llm`, no model is opened.
     """

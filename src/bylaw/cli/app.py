@@ -23,7 +23,7 @@ _ELSEWHERE = {
     "console": "`bylaw view OUT` opens an audit in the browser",
     "train": "`bylaw align --help` lists the training commands",
 }
-"""Command names that people try, with the command to use instead."""
+"""Names that people might try, and the actual commands."""
 _MISSING = {
     "--pack": "your own folder (`bylaw init LOGS --document FILE` starts one), or the name of a built-in pack: clinic",
     "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",
@@ -34,7 +34,7 @@ _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """Return the next step after a usage error. It is empty if the message already names one."""
+    """Return the next step after a usage error, or an empty text if the message already names it."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]
@@ -128,14 +128,14 @@ def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 def run() -> None:
-    """Run the command line. A user error prints one line and exits with status 2."""
+    """Run the command line. On a user error, print one line and exit with status 2."""
     try:
         if instruction := os.environ.get(_COMPLETE):
             from click.shell_completion import shell_complete
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # On Ctrl-C or a closed pipe, `app()` would exit with status 1, which means that there is a finding.
+            # On Ctrl-C or a closed pipe, `app()` would exit with status 1. But 1 means that there is a finding.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:
@@ -167,7 +167,7 @@ def run() -> None:
         print("\nbylaw: interrupted", file=sys.stderr)
         sys.exit(130)
     except OSError as error:
-        # The status is 2, because 1 means that there is a finding.
+        # Exit with status 2, because 1 means that there is a finding.
         is_full = error.errno in (ENOSPC, EDQUOT)
         why = (os.strerror(error.errno) if is_full and error.errno else error.strerror or str(error)).lower()
         hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
@@ -176,7 +176,7 @@ def run() -> None:
 
 
 def _leave() -> NoReturn:
-    """Exit as other tools do when a pipe is closed, for example in `bylaw scan LOGS | head`."""
-    # At exit, Python would flush stdout, which would fail again and print a traceback.
+    """Exit quietly if a pipe is closed, for example by `head` in `bylaw scan LOGS | head`."""
+    # At exit, Python would flush stdout again, fail, and print a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(141)

@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _FAULTS = 20
-"""The maximum number of log errors to print. `summary.json` lists all of them."""
+"""The maximum number of log errors to print. All of them are in `summary.json`."""
 _STYLES = {"new": "red", "fixed": "green"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SMALLEST = 1 << 10
 _INTERVAL = 60.0
-"""The number of seconds between progress lines if stderr is not a terminal."""
+"""The number of seconds between progress lines without a terminal."""
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print counts, changed findings, and waivers that have no effect."""
+    """Print counts, changed findings, and unused or expired waivers."""
     counts = [f"{len(comparison.new):,} new", f"{len(comparison.waived):,} waived"]
     if comparison.baseline is not None:
         counts[1:1] = [f"{len(comparison.still):,} unchanged", f"{len(comparison.fixed):,} fixed"]
@@ -159,7 +159,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuse mutually exclusive options. `wanted` contains the other options by name."""
+        """Refuse mutually exclusive options. `wanted` has the other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
             raise UsageError(
@@ -173,7 +173,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--address` requires a Ray cluster", hint="add --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
-        """Refuse logs and pseudonyms that a later `--update` would not be able to recognise."""
+        """Refuse logs and pseudonyms that a later `--update` cannot recognise."""
         if self.update and has_pipe:
             raise UsageError("`--update` cannot read a pipe", hint="write its data to a file first")
         if self.update and is_keyless:
@@ -201,9 +201,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class _Progress:
-    """Prints progress to stderr. On a terminal, one line is updated in place. Elsewhere, a line is printed once a
-    minute.
-    """
+    """Prints progress to stderr: one updated line on a terminal, otherwise a new line every minute."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -221,7 +219,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Return the fraction done, the rate and the remaining time. The rate ignores the work of earlier runs."""
+    """Return the fraction done, the rate and the remaining time. The rate includes only this run's work."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -321,7 +319,7 @@ def audit_command(
         else:
             with progress_bar(opened.files) as show:
                 found = audit(request, out, progress=show)
-        # Write everything before printing, because a reader such as `head` may close the pipe.
+        # Write everything before printing, because the pipe may be closed early, for example by `head`.
         if key is None and not opened.kept and not batch.update:
             write_audited(request, out)
         comparison, written = None, list[Path]()
@@ -356,13 +354,13 @@ def audit_command(
             print(f"Wrote {path}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # A call that exceeds a limit has no row in the tables, because limits count across all shards.
+    # Calls that exceed a limit have no rows in the tables, because the limits count across all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 
 
 def _attested(path: Path) -> list[Attestation]:
-    """Read reviewers' answers, and report how many have no digest."""
+    """Read reviewers' answers. Print the number of answers without a digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
         does = "does" if count == 1 else "do"
@@ -372,9 +370,9 @@ def _attested(path: Path) -> list[Attestation]:
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
-    """Send all requests to the model at once. If `only_print` is set, only print how many there would be.
+    """Send all requests to the model together, or only print their number.
 
-    A dry run of the audit finds the requests.
+    A dry run of the audit collects the requests.
     """
     from bylaw.answering import Answerer
     from bylaw.answering.answerer import Estimate
@@ -412,7 +410,7 @@ def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """Yield the first error of each kind in each file, together with the number of similar errors."""
+    """Yield the first error of each kind in each file, and the number of similar errors."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

@@ -20,22 +20,22 @@ from bylaw.review.check import CheckReport, Covered, check, left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
-"""If there are no more than this many documents, each gets a line."""
+"""Documents are listed separately if there are at most this many."""
 _FEWEST = 2
 
 
 class Section(NamedTuple):
-    """Results of one kind, under one heading."""
+    """Results of one kind, with a heading."""
 
     title: str
     entries: Sequence[str]
     style: str
     next: str
-    """The next step to take on the first entry."""
+    """The next step for the first entry."""
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
-    """Print the next step, then the first results of each kind. With `whole`, print all of them."""
+    """Print the next step and the first results of each kind. With `whole`, print all results."""
     sections = [*_to_mend(report), *_to_look_at(report)]
     state = "sound" if report.is_sound else "not sound"
     style = "green" if report.is_sound else "red"
@@ -44,7 +44,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
     for line in then:
         console.print(Text(line))
     figures = list(_figures(report))
-    # Each section needs a blank line, a title, and a line that says how many entries are omitted.
+    # Each section needs a blank line, a title, and a line with the number of omitted entries.
     room = SCREEN - len(then) - len(figures) - 3 - 3 * len(sections)
     share = max(_FEWEST, room // len(sections)) if sections else 0
     hidden = False
@@ -102,7 +102,7 @@ def _undecided(report: CheckReport) -> list[Covered]:
 
 
 def _to_mend(report: CheckReport) -> Iterator[Section]:
-    """Yield everything that makes a pack unsound, with the most urgent first."""
+    """Yield everything that makes a pack unsound, most urgent first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
         yield Section(title, _alike(faults), "red", f"correct {faults[0].place}")
@@ -132,7 +132,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
 
 
 def _to_look_at(report: CheckReport) -> Iterator[Section]:
-    """Yield warnings. Even a sound pack may have warnings."""
+    """Yield warnings. A sound pack may have warnings too."""
     if count := len(report.unaccepted):
         are = "is" if count == 1 else "are"
         title = f"{_counted(count, 'policy', 'waits', 'wait')} for review and {are} not enforced"
@@ -271,12 +271,12 @@ def told_sentences(report: CheckReport) -> str:
 
 
 def waits(entry: Covered, held_back: set[str]) -> bool:
-    """Whether a sentence has checks, none of which is accepted."""
+    """Whether a sentence has checks but none has been accepted."""
     return entry.enforced and held_back.issuperset(entry.checked)
 
 
 def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
-    """Print every sentence with its policies, or the reason why `bylaw compile` made no policy from it."""
+    """Print every sentence with its policies, or why `bylaw compile` made none."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
     several = len({entry.document for entry in report.sentences}) > 1

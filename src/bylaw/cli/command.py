@@ -31,7 +31,7 @@ Work = Callable[..., int | None]
 
 
 def command(name: str, group: click.Group | None = None) -> Callable[[Work], click.Command]:
-    """Turn a function into a command, and add it to `group`. The function returns the exit status."""
+    """Turn a function into a command in `group`. The function returns the exit status."""
 
     def make(work: Work) -> click.Command:
         hints = get_type_hints(work, include_extras=True)
@@ -111,7 +111,7 @@ def _annotated(note: Any) -> dict[str, Any]:
 
 
 class LocalPath(click.Path):
-    """A path on this machine. A URL is refused, because it would be read as the name of a folder such as `s3:`."""
+    """A local path. A URL is refused, because it would be taken for a folder name such as `s3:`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if re.match(r"[A-Za-z][\w+.-]+:/", str(value)):

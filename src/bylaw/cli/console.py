@@ -1,7 +1,7 @@
-"""The console to which every command prints: as wide as the terminal, or 80 columns in a pipe.
+"""The console for the output of every command. It is as wide as the terminal, or 80 columns in a pipe.
 
-Names, notes and arguments come from agents, users and other people's packs, so control characters in them are escaped.
-Commands escape them as well, and this module catches the rest.
+Names, notes and arguments come from agents, users and other people's packs. Control characters in them are escaped here
+if a command has not escaped them already.
 """
 
 import sys
@@ -23,14 +23,14 @@ from bylaw.text.visible import visible, visible_json
 
 
 class Screen:
-    """A terminal that escapes control characters and text-direction marks."""
+    """A terminal stream that escapes control characters and text-direction marks."""
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
-        """The terminal itself, for a console that escapes text before it adds colours."""
+        """The terminal itself, for a console that escapes text before adding colours."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return one of the terminal's attributes. Exports use `buffer`, the unfiltered byte stream."""
+        """Return an attribute of the terminal. Exports use `buffer`, the unfiltered byte stream."""
         return getattr(self.bare, name)
 
     def write(self, text: str, /) -> int:
@@ -42,13 +42,13 @@ class Screen:
 
 
 def bare(file: Any) -> TextIO:
-    """Return the file behind a screen. If there is no screen, return the file itself."""
+    """Return the file behind a screen, or the file itself if it is not a screen."""
     return file.bare if isinstance(file, Screen) else file
 
 
 @contextmanager
 def on_screen() -> Generator[None]:
-    """Filter standard output and standard error if they are terminals."""
+    """Filter standard output and standard error on terminals."""
     before = (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (
         cast(TextIO, Screen(each)) if each is not None and each.isatty() else each  # pyright: ignore[reportUnnecessaryComparison]
@@ -61,7 +61,7 @@ def on_screen() -> Generator[None]:
 
 
 SCREEN = 24
-"""The number of lines of a default terminal."""
+"""The number of lines in a default terminal."""
 
 
 def open_console() -> Console:
@@ -71,7 +71,7 @@ def open_console() -> Console:
 
 
 def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
-    """Return a table whose first columns contain text and whose remaining columns contain right-aligned numbers."""
+    """Return a table with text in the first columns and right-aligned numbers in the others."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         table.add_column(name, overflow="fold")
@@ -79,7 +79,7 @@ def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows:
         table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
     for cells in rows:
         table.add_row(*map(Text, cells))
-    # rich would wrap a table's built-in title to the width of the columns.
+    # rich would wrap a built-in title to the width of the table.
     return Group(Text(title, style="bold"), table)
 
 
@@ -90,20 +90,20 @@ def print_json(value: Any) -> None:
 
 
 def local_time(moment: float) -> str:
-    """Format a time in the user's time zone."""
+    """Format a time in the local time zone."""
     return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
 
 
 def stranded(count: int) -> str:
-    """Return a warning about recent conversations that began under a pack version that is not loaded."""
+    """Return a warning about recent conversations that started with a pack version that is not loaded."""
     began = f"{counted(count, 'conversation')} from the last day began"
     return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
 
 
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
-    """Return the text after `head` as lines that fit the console.
+    """Return `head` and the text as lines that fit the console.
 
-    Later lines are indented by `hang` or, if it is not given, by the width of `head`.
+    Later lines are indented by `hang`. The default is the width of `head`.
     """
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()
@@ -114,13 +114,13 @@ def wrapped(console: Console, text: str, head: str = "", hang: int | None = None
 
 
 def say(console: Console, text: str, head: str = "", style: str = "", hang: int | None = None) -> None:
-    """Print text wrapped to the width of the console. It is never interpreted as markup."""
+    """Print text, wrapped to the console's width. Markup is not interpreted."""
     for line in wrapped(console, text, head, hang):
         console.print(Text(line, style=style), soft_wrap=True)
 
 
 class _Visible(Console):
-    """Escapes control characters before it adds its own colours."""
+    """Escapes control characters before adding its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
@@ -129,7 +129,7 @@ class _Visible(Console):
 
 
 class _Trimmed(Screen):
-    """Removes the spaces that rich adds at the ends of lines. rich writes whole lines."""
+    """Removes the spaces that rich adds to the ends of lines. rich writes whole lines."""
 
     def write(self, text: str, /) -> int:
         self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))

@@ -1,6 +1,4 @@
-"""The command `bylaw explain` shows a call with its policies, the facts that were seen, the facts that are missing, and
-what to do.
-"""
+"""The command `bylaw explain` shows a call with its policies, its known and missing facts, and what to do."""
 
 import json
 import shlex
@@ -48,7 +46,7 @@ class Wanted(NamedTuple):
     severities: tuple[str, ...] = ()
 
     def holds(self, finding: Finding) -> bool:
-        """Whether a finding matches. At least one of its policies must match all policy filters."""
+        """Whether a finding matches the filter. One of its policies must match all policy filters."""
         verdict = "rule" if finding.kind == "rule" else finding.verdict
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
@@ -93,7 +91,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
 
 
 def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> None:
-    """Mention calls that have no verdict. They are not findings."""
+    """Mention calls that have no verdict, because they are not findings."""
     if calls and not wanted.verdicts:
         one = len(calls) == 1
         said = f"{len(calls):,} {'call has' if one else 'calls have'} no verdict: --verdict inconclusive lists "
@@ -101,7 +99,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """Group findings about the same call or message. The groups are in the order of their first findings."""
+    """Group findings about the same call or message, in the order of their first findings."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -120,7 +118,7 @@ def _policies(finding: Finding) -> str:
 
 
 def print_about(store: Store, console: Console) -> None:
-    """Print the date of the audit, its files, and the dates of the conversations."""
+    """Print the date and files of the audit, and the dates of the conversations."""
     summary = store.summary
     if not summary["date"]:
         return
@@ -134,7 +132,7 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """Yield the lines that describe a finding: severity and policies, then the reason, then call and conversation."""
+    """Yield the lines for a finding: severity and policies, then the reason, then call and conversation."""
     severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
@@ -236,10 +234,9 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print the verdict on a call policy by policy, with the most severe first, or the call or message that broke a
-    rule.
+    """Print each policy's verdict on the call, most severe first, or the call or message that broke a rule.
 
-    `doubtful` contains the steps of calls that may or may not have run.
+    `doubtful` contains the steps of calls that may not have been executed.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -329,7 +326,7 @@ class _Explanation(Struct, frozen=True):
             self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
-        """For each fact that could not be read, return the last call that names its entity."""
+        """For each unreadable fact, return the last call that names its entity."""
         found: list[int] = []
         for fact in entry.get("reason", {}).get("not_readable") or ():
             named = {str(part) for part in fact["key"] or ()}
@@ -340,7 +337,7 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """Print the policies that permit the call. If other policies are printed too, print only their names."""
+        """Print the policies that permit the call. If there are other policies, print only names."""
         if not entries:
             return
         self.console.print()
@@ -396,7 +393,7 @@ class _Explanation(Struct, frozen=True):
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """Return the reason why a look-up by the agent did not show the fact, or an empty string."""
+        """Return why a look-up by the agent did not show the fact, or an empty string."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):
@@ -435,14 +432,14 @@ def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict
     groups: dict[str, list[dict[str, Any]]] = {}
     for entry in judged:
         said = [entry[criterion], entry["because"], entry["missing"], entry["asks"]]
-        # Policies without a reason are not grouped.
+        # Do not group policies without a reason.
         key = json.dumps(said, default=str) if entry["because"] else entry["id"]
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each cited sentence with its location. Without the document, yield the policy's definition with all
+    """Yield each cited sentence with its location. Without the document, yield the policy's definition and all
     locations.
     """
     places: dict[tuple[str, str], list[int]] = {}

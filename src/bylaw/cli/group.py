@@ -1,4 +1,4 @@
-"""Command groups that keep the order of their commands. Showing the help imports no command."""
+"""Command groups that keep the order of their commands. Help is shown without importing any command."""
 
 import importlib
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ HELP_NAMES = ["-h", "--help"]
 
 
 class InOrder(click.Group):
-    """A group whose commands are all in one file."""
+    """A group with all its commands in one file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -20,7 +20,7 @@ class InOrder(click.Group):
 
 
 class OneFileEach(click.Group):
-    """A group that imports each command only when it is used: `NAME_command` from the module NAME."""
+    """A group that imports commands on first use: `NAME_command` from the module NAME."""
 
     def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -44,7 +44,7 @@ class OneFileEach(click.Group):
 
 
 def _plain(command: click.Command | None) -> click.Command | None:
-    """Remove `[default: ]` from the help text of options whose default is empty."""
+    """Remove `[default: ]` from the help of options with an empty default."""
     for option in command.params if command is not None else ():
         if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
             option.show_default = False

@@ -117,7 +117,7 @@ def init_pack(
     tools: str | Path | None = None,
     world: Path | None = None,
 ) -> Skeleton:
-    """Write the pack's files to `out` without overwriting any file."""
+    """Write the pack's files to `out`. Existing files are not overwritten."""
     document = read_documents([policy] if isinstance(policy, Path) else policy)
     known = read_effects(effects) if effects is not None else {}
     catalogue = _catalogue(str(tools)) if tools else {}
@@ -162,9 +162,7 @@ def _catalogue(given: str) -> dict[str, dict[str, Any]]:
 
 
 def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
-    """Return the catalogue unchanged if a pack can read it. OpenAPI and Python catalogues are converted to function
-    definitions.
-    """
+    """Return a catalogue that a pack can read. OpenAPI and Python catalogues are converted to function definitions."""
     path = Path(given)
     if path.suffix == ".json" and path.is_file():
         text = path.read_text(encoding="utf-8")
@@ -190,7 +188,7 @@ def read_documents(paths: Sequence[Path]) -> Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read the policy document. Raises UsageError if it is not text."""
+    """Read the policy document. Raise UsageError if it is not text."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()

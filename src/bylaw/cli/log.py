@@ -1,4 +1,4 @@
-"""The command `bylaw log` verifies and exports a decision log, answers approvals and removes conversations."""
+"""The command `bylaw log` verifies and exports a decision log, approves or rejects calls, and removes conversations."""
 
 import getpass
 import json
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from bylaw.shield.history import History
 
 MOST = 5
-"""The maximum number of tenants that a message names."""
+"""The maximum number of tenants to name in a message."""
 LEAST = 3
-"""The minimum length of a search text."""
+"""The minimum length of a text to search for."""
 LIVE = 24 * 3600.0
-"""A conversation counts as ended after this many seconds."""
+"""A conversation has ended if it has been idle for this many seconds."""
 _NOBODY = ("root", "nobody", "bylaw")
-"""Account names that do not identify an individual person."""
+"""Account names that do not identify a person."""
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
 Tenant = Annotated[str, "The tenant in the log."]
@@ -45,13 +45,13 @@ SigningKey = Annotated[File, f"The key that signs removals. By default, the valu
 
 
 class TenantLog(Struct, frozen=True, kw_only=True):
-    """Options that select the part of a log that belongs to one tenant."""
+    """Options that select one tenant's part of a log."""
 
     where: LogPlace
     tenant: Tenant = DEFAULT_TENANT
 
     def existing(self) -> Store:
-        """Open the store of an existing log. The log must be empty or contain entries of the tenant."""
+        """Open the store of an existing log. The log must be empty or have entries for the tenant."""
         store = existing(self.where)
         if (known := store.tenants()) and self.tenant not in known:
             others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
@@ -60,9 +60,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return store
 
     def verified_anchors(self, store: Store, anchors: Path | None, key: bytes) -> list[Anchor]:
-        """Return the log's anchors. Raises UsageError if the log contradicts them, because nothing may be signed in
-        that case.
-        """
+        """Return the log's anchors. Raise UsageError if they contradict the log, because nothing may then be signed."""
         from bylaw.record.verify import beside, read_anchors, verify
 
         path = anchors or beside(self.where)
@@ -72,7 +70,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return noted
 
     def conversations(self, store: Store, given: Iterable[str]) -> list[str]:
-        """Return the given conversations without duplicates. Raises UsageError if any of them is not in the log."""
+        """Return the given conversations without duplicates. Raise UsageError if one of them is not in the log."""
         wanted = list(dict.fromkeys(given))
         if unknown := set(wanted) - set(store.conversations(self.tenant)):
             raise UsageError(f"the log has no conversation `{min(unknown)}`", place=self.where)
@@ -80,14 +78,14 @@ class TenantLog(Struct, frozen=True, kw_only=True):
 
 
 def existing(where: str) -> Store:
-    """Open an existing log. A misspelt name must not create an empty log."""
+    """Open an existing log. A misspelt name must not create a new one."""
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
 
 
 def required_key(path: Path | None) -> bytes:
-    """Return the signing key. Raises UsageError if there is none."""
+    """Return the signing key. Raise UsageError if there is none."""
     if (key := read_key(path)) is None:
         raise UsageError("removals require a signing key", hint=f"add --signing-key or ${VARIABLE}; {MAKE_ONE}")
     return key
@@ -118,7 +116,7 @@ def verify_command(
     key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
-    # If a tenant was removed completely, only its anchors show that it existed.
+    # If a tenant was removed completely, only its anchors remain.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
@@ -197,7 +195,7 @@ def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
-    """Write each conversation. If any is unreadable, report it, skip it, and return 1."""
+    """Write each conversation. Report and skip unreadable ones, and then return 1."""
     from bylaw.shield.history import read_history
 
     status = 0
@@ -236,7 +234,7 @@ def approvals_command(
 
     now, store = time.time(), of.existing()
     found = store.approvals(of.tenant, status=None if every else "waiting")
-    # An expired approval stays in the state `waiting` until the call is made again.
+    # An expired approval has the state `waiting` until the call is made again.
     found = [each for each in found if every or each.expires > now]
     wrong = unsupported(store, of.tenant, found)
     if as_json:
@@ -257,7 +255,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
     request = approval.request
     shown = clean(approval.id, 400)
     if shown != approval.id or " " in shown:
-        # The name is quoted, because a conversation's name could imitate another approval.
+        # Quote the name, because it could imitate another approval.
         shown = json.dumps(shown)
     console.print(Text(shown, style="bold") + Text(f"  {_status(approval, now)}"), soft_wrap=True)
     if request.for_person:
@@ -359,7 +357,7 @@ def fold_command(
 
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """Return the conversations whose host context contains a value, and those that contain a text."""
+    """Return the conversations with a given value in the host context, and those with a given text."""
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
@@ -374,7 +372,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     for entry in store.entries(tenant) if person is not None else ():
         if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
             found[entry.conversation] = None
-    # The text may appear unchanged, or escaped as in JSON.
+    # The text may be unchanged, or escaped as in JSON.
     words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
     for entry in store.entries(tenant) if words else ():
         if entry.conversation and entry.body and any(each in entry.body for each in words):
@@ -400,7 +398,7 @@ def _moment(text: str) -> float:
 
 
 def person() -> str:
-    """Return the name of the account. Raises UsageError if it does not identify a person."""
+    """Return the account's name. Raise UsageError if it does not identify a person."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):

@@ -1,6 +1,4 @@
-"""Writes the output of `bylaw log export --format parquet`: one row per conversation with its decisions, in the form
-that `bylaw audit` reads.
-"""
+"""Writes the output of `bylaw log export --format parquet`: one row per conversation, for `bylaw audit`."""
 
 from pathlib import Path
 from typing import Any
@@ -68,7 +66,7 @@ class LogTable:
             self._flush()
 
     def close(self) -> None:
-        """Write buffered rows and the end of the file."""
+        """Write the buffered rows and the file's end."""
         self._flush()
         self._writer.close()
 

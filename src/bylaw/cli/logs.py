@@ -24,7 +24,7 @@ from bylaw.trace.source import LogFile, RemoteFile, find_remote, log_file
 
 
 class LogArgument(click.ParamType[LogFile]):
-    """A file or a URL. Converting a URL to a path object would corrupt it."""
+    """A file or a URL. A path object would corrupt the URL."""
 
     name = "path"
 
@@ -53,22 +53,22 @@ class Logs(Struct):
 
     files: tuple[LogFile, ...]
     found: frozenset[LogFile]
-    """Files that were found in a folder rather than named by the user."""
+    """Files found in a folder and not named by the user."""
     kept: str = ""
-    """A temporary folder that contains the data read from pipes."""
+    """A temporary folder for data from pipes."""
     faults: list[BylawError] = []
-    """The number of conversations that `readable` has been unable to read so far."""
+    """How many conversations `readable` could not read so far."""
 
     def named(self, text: str) -> str:
         """Remove the path of the temporary folder from a message."""
         return text.replace(f"{self.kept}/", "") if self.kept else text
 
     def trajectories(self, *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-        """Yield the conversations, with unique ids, and an error for each unreadable one."""
+        """Yield the conversations with unique ids, and an error for each unreadable one."""
         return (each for _, each in self.placed(agent=agent))
 
     def readable(self) -> Iterator[Trajectory]:
-        """Yield the readable conversations. The caller must call `report_faults` afterwards."""
+        """Yield the readable conversations. Call `report_faults` afterwards."""
         for each in self.trajectories():
             if isinstance(each, Trajectory):
                 yield each
@@ -76,20 +76,20 @@ class Logs(Struct):
                 self.faults.append(each)
 
     def report_faults(self) -> int:
-        """Print the errors that `readable` encountered, and return the exit status."""
+        """Print the errors from `readable`. Return the exit status."""
         for fault in self.faults:
             print(visible(self.named(f"bylaw: {fault.code} {fault}")), file=sys.stderr)
         return 3 if self.faults else 0
 
     def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
-        """Yield the conversations and errors, each with the file it came from."""
+        """Yield the conversations and errors, each with its file."""
         identities = Identities()
         for file in self.files:
             try:
                 for each in read(file, agent=agent):
                     yield file, identities.own(each) if isinstance(each, Trajectory) else each
             except FormatError as error:
-                # A folder may also contain files that are not logs, but a file that the user names must be a log.
+                # A folder may contain other files, but a file that the user names must be a log.
                 if file not in self.found:
                     raise
                 yield file, error
@@ -97,7 +97,7 @@ class Logs(Struct):
 
 @contextmanager
 def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
-    """Open each of the given logs once, except for files below `without`. Pipes are first copied to files."""
+    """Open each log once, except for files below `without`. Pipes are first copied to files."""
     files: list[LogFile] = []
     found: set[LogFile] = set()
     kept = ""
@@ -129,7 +129,7 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
                 files.append(_copied(path, Path(kept), len(files)))
             else:
                 files.append(path)
-        # If several paths lead to the same file, the file is named by the first one.
+        # If several paths lead to the same file, use the first.
         each = dict[LogFile, LogFile]()
         for file in files:
             each.setdefault(file.resolve() if isinstance(file, Path) else file, file)
@@ -150,14 +150,14 @@ def _meant(path: Path) -> str:
 
 
 def _matched(pattern: Path) -> list[Path]:
-    """Return the files that match a pattern, sorted. This is needed because some shells do not expand patterns."""
+    """Return the files that match a pattern, sorted. Some shells do not expand patterns."""
     if not any(mark in str(pattern) for mark in "*?["):
         return []
     return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
 
 
 def log_files(folder: Path) -> list[Path]:
-    """Return the files in a folder that may be logs, sorted. Raises UsageError if a subfolder is unreadable."""
+    """Return the files in a folder that may be logs, sorted. Raise UsageError if a subfolder is unreadable."""
 
     def shut(error: OSError) -> None:
         why = (error.strerror or str(error)).lower()
@@ -170,7 +170,7 @@ def log_files(folder: Path) -> list[Path]:
 
 
 def count_lines(files: Sequence[LogFile]) -> int | None:
-    """Return the number of conversations if every file contains one per line, otherwise None."""
+    """Return the number of conversations if every file has one per line. Otherwise, return None."""
     here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
     if len(here) < len(files):
         return None
@@ -186,7 +186,7 @@ T = TypeVar("T")
 
 @contextmanager
 def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
-    """On a terminal, show the number of conversations read. Call the returned function with the number read so far."""
+    """On a terminal, show the number of conversations read. Call the returned function with this number."""
     console = Console(file=bare(sys.stderr))
     total = count_lines(files) if console.is_terminal else None
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("conversations"))
@@ -196,7 +196,7 @@ def progress_bar(files: Sequence[LogFile]) -> Generator[Callable[[int], None]]:
 
 
 def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
-    """Yield the items. On a terminal, show how many were read."""
+    """Yield the items. On a terminal, show their number."""
     with progress_bar(files) as show:
         for number, item in enumerate(items):
             show(number)
@@ -204,7 +204,7 @@ def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
 
 
 def _is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once, or only by this process. Detecting the format requires reading it twice."""
+    """Whether a path can be read only once or only by this process. Format detection must read it twice."""
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)
 
 

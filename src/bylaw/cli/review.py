@@ -41,7 +41,7 @@ _STYLES: dict[str, str] = {
     "unreviewed": "dim",
 }
 _SHOWN = 3
-"""How many cases are shown for each outcome if `--cases` is not given."""
+"""The default number of cases to show for each outcome."""
 
 
 @command("review")
@@ -160,7 +160,9 @@ def _lacking(pack: Pack) -> list[str]:
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
-    """Return the policies that cite `document`, or that cite any document if it is empty, in document order."""
+    """Return the policies that cite `document` in document order. Without `document`, return all policies that cite
+    one.
+    """
     files = pack.document.files if pack.document is not None else ()
     order = {file.name: number for number, file in enumerate(files)}
     if document and not any(is_named(file, document) for file in order):

@@ -71,17 +71,17 @@ def scan_command(
 
 
 class _Entry(NamedTuple):
-    """A result: its main line, and further lines about it."""
+    """A result: its main line and more lines."""
 
     head: str
     text: str
     more: Sequence[str] = ()
-    """Further lines about the result. If the output must fit on one screen, only the first of them is shown."""
+    """More lines about the result. On a single screen, only the first is shown."""
     style: str = ""
     later: Sequence[str] = ()
-    """Lines that are shown only with `--all`."""
+    """Lines for `--all` only."""
     brief: str = ""
-    """A shorter text for one-screen output. It is empty if there is none."""
+    """A shorter text for a single screen, or empty."""
 
 
 class _Section(NamedTuple):
@@ -93,7 +93,7 @@ class _Section(NamedTuple):
 
 
 def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
-    """Print the part of the result that fits on one screen. With `whole`, print all of it, with an explanation."""
+    """Print what fits on one screen. With `whole`, print the whole result with an explanation."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
@@ -125,10 +125,10 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
 
 
 def _fitting(sections: Sequence[_Section]) -> list[int]:
-    """Return how many lines from each section fit on one screen. Each section gets at least one."""
+    """Return how many lines of each section fit on one screen. Each section gets at least one line."""
     shown = [1] * len(sections)
-    # Other lines need space too: the first line, the last line and the blank line above the last. Each section has a
-    # blank line, a title and a line that says how many entries are omitted.
+    # Reserve space for the first line, the last line and the blank line above it. Each section also has a blank line, a
+    # title and a line with the number of omitted entries.
     room = SCREEN - 3 - sum(4 + bool(section.header) for section in sections)
     while waiting := [at for at, section in enumerate(sections) if shown[at] < len(_lines(section, whole=False))]:
         for at in waiting[: max(room, 0)]:
@@ -140,9 +140,7 @@ def _fitting(sections: Sequence[_Section]) -> list[int]:
 
 
 def _lines(section: _Section, *, whole: bool) -> list[tuple[int, str, str, str]]:
-    """Return the lines of a section, each with the number of its entry. Without `whole`, an entry has at most two
-    lines.
-    """
+    """Return the lines of a section, each with its entry's number. Without `whole`, an entry has at most two lines."""
     return [
         (number, head, text, style)
         for number, entry in enumerate(section.entries, 1)

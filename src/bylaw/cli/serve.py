@@ -95,7 +95,7 @@ def serve_command(
     check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
-        # If the log cannot be opened, report this before printing the address.
+        # Report an unreadable log before printing the address.
         where = log.name
         warning = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
@@ -113,10 +113,10 @@ def serve_command(
         print(warning, flush=True)
     kept = anchors or beside(store)
     if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
-        # Anyone who can write to the log could also forge anchors stored next to it.
+        # Anyone who can write to the log could also forge anchors next to it.
         print(f"warning: the anchors in {kept} are next to the log; keep them elsewhere with --anchors", flush=True)
     board, last, failing = Board(workers) if workers > 1 else None, LastWriter(), Failing()
-    # All workers share the secret, so that each worker recognises every session.
+    # All workers share the secret, so each accepts every session.
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
     def serve(worker: int) -> None:
@@ -151,9 +151,9 @@ def serve_command(
 def pages_of(
     log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes, proxy: tuple[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the console's pages, or an empty mapping if the required packages are not installed.
+    """Return the console's pages, or an empty mapping if its packages are not installed.
 
-    `proxy` consists of a header and an address.
+    `proxy` is a header and an address.
     """
     try:
         from bylaw.console.pages import is_page, service_app
@@ -179,8 +179,8 @@ def pages_of(
 
 
 def _session_secret(given: str) -> bytes:
-    """Return the key that signs sessions. A key that the operator sets survives restarts and can be shared between
-    hosts.
+    """Return the key that signs sessions. A key from the operator survives restarts and can be shared by
+    several hosts.
     """
     if not given:
         return secrets.token_bytes(32)
@@ -208,7 +208,7 @@ def _tell(line: str) -> None:
 
 
 def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
-    """Return a warning about recent conversations that began under a pack version that is not loaded."""
+    """Return a warning about recent conversations that started with a pack version that is not loaded."""
     from bylaw.shield.shield import Shield
 
     shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]

@@ -70,7 +70,7 @@ def _written(out: Path) -> str:
 def _finding(summary: dict[str, Any], out: Path) -> str | None:
     """Return the conversation and step of the first flagged call as arguments for `bylaw explain`.
 
-    The text is empty if there are no lines to search. The result is None if no call is flagged.
+    Return None if no call is flagged, or an empty text if there are no lines to search.
     """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
@@ -88,7 +88,7 @@ def _finding(summary: dict[str, Any], out: Path) -> str | None:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Return each agent's rates. If a name is too long for its column, it gets its own line."""
+    """Return each agent's rates. A name that is too long for its column gets its own line."""
     heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
@@ -198,7 +198,7 @@ def _undecided(summary: dict[str, Any]) -> Group:
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Return the guards that failed. The calls they guard have no verdict."""
+    """Return the guards that failed. Calls under these guards have no verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []

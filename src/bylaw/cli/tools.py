@@ -1,4 +1,4 @@
-"""The command `bylaw tools` shows which of an MCP server's tool descriptions have changed since they were accepted."""
+"""The command `bylaw tools` reviews changed tool descriptions of an MCP server."""
 
 import difflib
 import getpass

@@ -1,3 +1,3 @@
-"""Web pages for inspecting an audit (`bylaw view`) or live traffic (`bylaw serve`), and for deciding, signing and
-approving. Start at `pages`.
+"""Web pages for audits (`bylaw view`) and live traffic (`bylaw serve`). On these pages, people decide findings, sign
+checks and approve calls.
 """

@@ -21,15 +21,15 @@ from bylaw.errors import BylawError
 
 T = TypeVar("T")
 Page = Callable[[Asked], Response]
-"""Answers a request. It runs in a thread because it may have to wait for a disk."""
+"""Answers a request. Each handler runs in a thread because it may wait for a disk."""
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
-"""How many seconds a page waits before it reports that work is still in progress."""
+"""How long a page waits, in seconds, before it says that work is in progress."""
 
 
 class Preparing(Exception):
-    """A page cannot be shown yet. `what` describes the work in progress."""
+    """The page cannot be shown yet. `what` describes the work in progress."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -55,7 +55,7 @@ class Prepared(Generic[T]):
         return self._made.done() and self._made.exception() is not None
 
     def get(self) -> T:
-        """Return the result or raise the function's error. Raises Preparing while the function is running."""
+        """Return the result or raise the function's error. While the function is running, raise Preparing."""
         try:
             return self._made.result(WAIT)
         except TimeoutError:
@@ -65,14 +65,14 @@ class Prepared(Generic[T]):
 
 
 class Pages:
-    """A group of pages. Each page is a method, and its address is given by a decorator."""
+    """A group of pages. Each page is a method with an address in its decorator."""
 
     section = ""
     """The navigation entry of the group."""
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The template values for the frame around the pages."""
+        """The template values for the page's frame."""
         return {}
 
     def routes(self) -> list[Route]:
@@ -97,7 +97,7 @@ def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Respo
 
 
 def shown(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a page for GET. If `is_open` is set, it needs no sign-in."""
+    """Declare a page for GET. With `is_open`, no sign-in is needed."""
 
     async def look(answer: Page, request: Request) -> Response:
         return await _answered(request, answer, {}, is_open)
@@ -106,7 +106,7 @@ def shown(path: str, *, is_open: bool = False) -> Marked:
 
 
 def changed(path: str, *, is_open: bool = False) -> Marked:
-    """Declare a form for POST, protected by its session's token. If `is_open` is set, it needs no sign-in."""
+    """Declare a form for POST. The session's token protects it. With `is_open`, no sign-in is needed."""
 
     async def change(answer: Page, request: Request) -> Response:
         try:
@@ -119,7 +119,7 @@ def changed(path: str, *, is_open: bool = False) -> Marked:
 
 
 def streamed(path: str) -> Marked:
-    """Declare a stream of events for a page that is open in a browser."""
+    """Declare a stream of events for an open page."""
 
     async def stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
         if (visitor := request.app.state.find(request)) is None:
@@ -158,7 +158,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
 
 
 def _later(request: Request, why: str) -> Response:
-    """Ask the browser to try again soon. Refuse a submitted form."""
+    """Ask the browser to try again soon. If a form was submitted, refuse it."""
     if request.method in ("GET", "HEAD"):
         return page("preparing.html", 503, {"refresh": "2"}, what=why)
     return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
@@ -173,7 +173,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """Show an error that the visitor can fix, as a whole page or as part of one."""
+    """Show an error that the visitor can fix, as a page or as part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -181,7 +181,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
             "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
         )
         return page("wrong.html", status, error=str(error), heading=heading)
-    # The error appears next to the form, which keeps its input. With a new token, the visitor can send the form again.
+    # Show the error next to the form and keep its input. A new token lets the visitor send the form again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}
@@ -210,9 +210,9 @@ def application(
     hosts: tuple[str, ...] = (),
     secret: bytes | None = None,
 ) -> ASGIApp:
-    """Return the pages behind their access checks.
+    """Return the pages with their access checks.
 
-    `find` returns the visitor, or None if the visitor must sign in. `refresh` runs before each page.
+    `find` returns the visitor, or None if they must sign in. `refresh` runs before each page.
     """
     handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept this method")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)

@@ -1,4 +1,4 @@
-"""Shows an undecided consent to a reviewer: the question, the answer and the calls that followed."""
+"""Shows an undecided consent to a reviewer: the question, the answer and the calls that depend on it."""
 # pyright: basic, reportMissingImports=false
 
 import re
@@ -16,9 +16,9 @@ from bylaw.console.page import said, seen
 from bylaw.facts.value import leaves
 
 LONGEST = 6_000
-"""The maximum length, in characters, of a message on the page. The whole conversation is one click away."""
+"""The maximum length of a message on the page. The page links to the whole conversation."""
 _SHORTEST = 2
-"""The minimum length of a value to mark in messages."""
+"""The minimum length of a marked value."""
 
 
 class Said(Struct, frozen=True):
@@ -28,14 +28,14 @@ class Said(Struct, frozen=True):
 
 
 class AskedCall(Struct, frozen=True):
-    """A call that depends on the answer, with the values that an approval card would show."""
+    """A call that depends on the answer, with the values for an approval card."""
 
     row: FindingRow
     lines: list[str]
 
 
 class ConsentQuestion(Struct, frozen=True):
-    """The question of whether the customer agreed to certain calls."""
+    """The question whether the customer agreed to some calls."""
 
     messages: list[Said]
     calls: list[AskedCall]
@@ -46,14 +46,14 @@ class ConsentQuestion(Struct, frozen=True):
 
 
 def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
-    """Return the question about a finding, or None unless the finding is an undecided consent."""
+    """Return the question about a finding, or None if the finding is not an undecided consent."""
     if not row.exchange or row.state != "open":
         return None
     why = undecided_consent(index.line(row)["open_rules"][0])
     whole = index.whole(row.conversation)
     events: list[JsonRecord] = whole["events"] if whole is not None else []
     rows = index.sharing(row) or [row]
-    # The finding's own call comes first.
+    # Put the finding's own call first.
     rows.sort(key=lambda each: each.id != row.id)
     given = {each.step: events[each.step]["arguments"] for each in rows if each.step < len(events)}
     values = [str(leaf) for arguments in given.values() for leaf in leaves(arguments)]
@@ -70,9 +70,7 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """Return the agent's last message, and every earlier message with values from the call that later messages do not
-    repeat.
-    """
+    """Return the agent's last message and earlier messages with other values from the call."""
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):
         found = set(_values(values).findall(asked[step]))

@@ -1,4 +1,4 @@
-"""Checks every request: its host, the token of a change, and the visitor.
+"""Checks the host, the token and the visitor of each request.
 
 Pages from other sites can send requests but cannot read these pages, so they do not know the session's token. Browsers
 also send the origin of a change.
@@ -23,10 +23,10 @@ from bylaw.record.entry import DEFAULT_TENANT
 
 SESSION = "bylaw_session"
 NAME = "bylaw_name"
-"""The cookie that holds the name entered by a visitor."""
+"""The cookie with the name that a visitor entered."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
-"""Marks the name of a visitor without a key."""
+"""Marks a name that a visitor entered without a key."""
 TOKEN = "token"
 FIELDS = 1000
 LARGEST = 256 << 10
@@ -44,13 +44,13 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""The length of a session's token. A form's token is this token followed by the visitor's mark."""
+"""The length of a session's token. A form's token also contains the visitor's mark."""
 Role = Literal["approve", "review", "view"]
-"""What a visitor to a service may do: approve and stop, leave notes, or only look."""
+"""The role of a visitor: approve and stop, only leave notes, or only view."""
 
 
 class Refused(BylawError):
-    """A request was refused, with this HTTP status."""
+    """A request was refused. `status` is the HTTP status."""
 
     code = "BY704"
 
@@ -60,7 +60,7 @@ class Refused(BylawError):
 
 
 class TooOld(Refused):
-    """The form's token belongs to another session: the server was restarted, or another site sent the form."""
+    """The form's token is from another session. The server was restarted, or another site sent the form."""
 
     def __init__(self, token: str) -> None:
         """`token` lets the visitor send the form again."""
@@ -71,11 +71,11 @@ class TooOld(Refused):
 class Visitor(Struct, frozen=True):
     name: str = ""
     is_verified: bool = False
-    """Whether the visitor's name comes from a key. If it does not, the visitor typed it."""
+    """Whether the visitor's name comes from a key. Otherwise, the visitor typed it."""
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False
-    """Whether the visitor signed in with a key and so can sign out."""
+    """Whether the visitor signed in with a key and can sign out."""
 
     @property
     def may_answer(self) -> bool:
@@ -88,13 +88,13 @@ class Visitor(Struct, frozen=True):
 
     @property
     def mark(self) -> str:
-        """Identifies the visitor that a page was made for."""
+        """Identifies the visitor for whom a page was made."""
         told = f"{self.tenant}\0{self.name}".encode("utf-8", "replace")
         return hashlib.blake2b(told, digest_size=8).hexdigest() if self.is_verified else ""
 
     @property
     def signature(self) -> str:
-        """The name under which a change is recorded."""
+        """The name that is recorded with a change."""
         return self.name if self.is_verified else self.name + UNVERIFIED
 
 
@@ -130,11 +130,11 @@ class Asked:
         return self.request.headers.get("hx-request") == "true"
 
     def text(self, name: str, limit: int = 1000) -> str:
-        """Return a form field as a single line."""
+        """Return a form field on one line."""
         return " ".join(self.form.get(name, "").split())[:limit]
 
     def signed(self) -> str:
-        """Return the name under which a change is recorded. Raises UsageError if the visitor has no name."""
+        """Return the name to record with a change. Raise UsageError if the visitor has no name."""
         if not self.visitor.name:
             raise UsageError("a change needs a name", hint="enter your name to save")
         return self.visitor.signature
@@ -149,7 +149,7 @@ class Asked:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return the visitor named by the cookie. The name is unverified."""
+    """Return the visitor that the cookie names. The name is unverified."""
     return Visitor(_clean_name(unquote(request.cookies.get(NAME, ""), errors="replace")))
 
 
@@ -161,7 +161,7 @@ class Door:
     """Checks each request, then passes it on or refuses it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
-        """Allow `hosts` in addition to this machine's names. Workers that share a port also share a `secret`."""
+        """Allow this machine's names and `hosts`. Workers that share a port share a `secret`."""
         self._behind = behind
         self._hosts = frozenset(host.lower() for host in hosts)
         self._secret = secret or secrets.token_bytes(32)
@@ -194,7 +194,7 @@ class Door:
         await self._behind(scope, receive, guarded)
 
     def _wrong_place(self, request: Request) -> str:
-        """Return why a request's headers are refused, or an empty string if they are fine."""
+        """Return why a request's headers are refused, or an empty string."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not (_LOOPBACK.fullmatch(hosts[0]) or hosts[0].lower() in self._hosts):
             return "unrecognised Host header"
@@ -208,7 +208,7 @@ class Door:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises Refused if its token is wrong."""
+    """Return the fields of a form. Raise Refused if its token is wrong."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused("send the change as a form", status=415)

@@ -69,7 +69,7 @@ class ConversationPages(AuditPages):
 
     @shown("/c/{name:path}")
     def one(self, asked: Asked) -> Response:
-        """Show a conversation or a part of it."""
+        """Show all or part of a conversation."""
         index = self._view.standings().index
         row = index.conversation(from_path(asked.path["name"]))
         if row is None:
@@ -82,7 +82,7 @@ class ConversationPages(AuditPages):
             found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
             part = whole | {"events": whole["events"][start : start + WINDOW]}
             shown = bounded(part, {finding["step"] - start for finding in found})
-            # If these steps do not fit on a page even with the shortest texts, cut the texts further.
+            # If the steps do not fit even with the shortest texts, shorten the texts further.
             shown = shown or bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
             data = {
                 "conversation": shown,
@@ -108,7 +108,7 @@ def _stated(view: View, found: list[JsonRecord]) -> Any:
 
 
 def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """Return a finding with its conversation for `<bylaw-finding>`, limited in size as in the static report."""
+    """Return a finding and its conversation for `<bylaw-finding>`. The size limits are those of the static report."""
     finding = finding_details(view, index, row)
     whole = index.whole(row.conversation)
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
@@ -140,18 +140,18 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
-    """Return the sentences of a policy. If there is no document, return its definition."""
+    """Return the sentences of a policy or, without a document, its definition."""
     stated: JsonRecord = view.policies.get(policy) or {}
     quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
     quoted = next(iter(quotes), "")
     if quoted.endswith(":"):
-        # A list belongs with the sentence that introduces it.
+        # Keep a list together with the sentence that introduces it.
         quoted += " " + "; ".join(quotes[1:])
     return cut(quoted or stated.get("definition", ""), limit)
 
 
 AHEAD = timedelta(days=90)
-"""How long a waiver lasts by default."""
+"""The default term of a waiver."""
 BULK = 500
 """The maximum number of findings that one form can decide."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
@@ -201,7 +201,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/waive")
     def waive(self, asked: Asked) -> Response:
-        """Waive a finding, or all findings of its policy."""
+        """Waive one finding, or all findings of its policy."""
         given = asked.form
         return self._waived(asked, given.get("reason", ""), given.get("expires", ""), given.get("of") == "policy")
 
@@ -212,7 +212,7 @@ class FindingPages(AuditPages):
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
         for waiver in standings.waivers_of(row.id):
-            # Sending the same form twice creates only one waiver.
+            # If the same form is sent twice, create only one waiver.
             is_same = waiver.owner == asked.signed() and waiver.reason == reason
             if not is_same and (waiver.policy or not of_policy):
                 words = f"{waiver.owner} already waived this finding until {waiver.expires}: {waiver.reason}"
@@ -264,7 +264,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save a reviewer's answer about an undecided call."""
+        """Save a reviewer's answer on an undecided call."""
         standings, row = self._found(asked)
         rows = [row, *(each for each in _picked(standings, asked) if each.id != row.id)]
         following = self._following(asked, row)
@@ -297,8 +297,8 @@ class FindingPages(AuditPages):
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
         """Return the findings that a form selects.
 
-        A form that selects every finding with a given reason also sends the number of these findings. Raises UsageError
-        if that number has changed.
+        A form can select every finding with a given reason. It then also sends their number. Raise UsageError if the
+        number has changed.
         """
         wanted = Wanted.of(asked.query.items())
         standings = self._view.standings(wanted.base)
@@ -312,7 +312,7 @@ class FindingPages(AuditPages):
         return standings, rows
 
     def _queue(self, asked: Asked, row: FindingRow) -> Wanted | None:
-        """Return the filters of the list that the form was part of, or None for a finding's own page."""
+        """Return the filters of the list with the form, or None for a finding's own page."""
         address = asked.form.get("queue")
         if address is None or not asked.is_part or row.state not in ("new", "still", "open"):
             return None
@@ -357,7 +357,7 @@ class FindingPages(AuditPages):
         following: FindingRow | None = None,
         rows: Sequence[FindingRow] = (),
     ) -> Response:
-        """Show the change together with the finding's new state. In a list, show the next finding instead."""
+        """Show the change and the finding's new state. In a list, show the next finding instead."""
         queue = self._queue(asked, row)
         standings = self._view.standings(queue.base if queue is not None else self._view.base)
         now = standings.index.finding(row.id) or row
@@ -368,7 +368,7 @@ class FindingPages(AuditPages):
         if following is not None and queue is not None:
             coming = standings.index.finding(following.id)
             if coming is None or coming.state != row.state:
-                # The change covers the same policy, so it has also decided the next finding.
+                # The change to the policy has also decided the next finding.
                 coming = standings.index.following(queue, row)
             if coming is not None:
                 return self._advanced(asked, standings, queue, (now, coming), written)
@@ -385,7 +385,7 @@ class FindingPages(AuditPages):
         return self._page("finding_body.html", asked, file=written.path.name, why=written.told, **shown)
 
     def _detail(self, standings: Standings, row: FindingRow | None, *, queue: Wanted | None = None) -> dict[str, Any]:
-        """Return the template values of a finding. `queue` holds the filters of the list."""
+        """Return the template values of a finding. `queue` contains the filters of the list."""
         days = {"ahead": _default_expiry(), "today": date.today().isoformat()}
         if row is None:
             return {"row": None} | days
@@ -427,7 +427,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """Return the calls that a form selects, and other calls that are covered by the same customer answer."""
+    """Return the calls that a form selects, and other calls that depend on the same customer answers."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")
@@ -440,7 +440,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
 
 
 def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
-    """Group the rows of a list. Rows that are covered by one customer answer belong together."""
+    """Group the rows of a list. Rows that depend on the same customer answer belong together."""
     groups: dict[Any, list[FindingRow]] = {}
     for row in rows:
         groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)

@@ -1,6 +1,4 @@
-"""The inbox of calls that are waiting for approval, with what a reviewer needs in order to decide. It also works on a
-phone.
-"""
+"""The inbox of calls that are waiting for approval. It also works on a phone."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -31,13 +29,13 @@ from bylaw.trace.event import Card as ShownCard
 ANSWERED = 20
 """The number of recent answers to list."""
 LOOKS = 3.0
-"""Seconds between polls for customers' cards. Each poll reads conversations."""
+"""How often customers' cards are polled, in seconds. Each poll reads conversations."""
 
 DECISIONS = 500
 """The number of recent decisions to search for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Arguments that are longer than this many characters are folded."""
+"""Arguments with more characters are folded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
@@ -48,7 +46,7 @@ class Card(Struct, frozen=True):
     """The decision's message for reviewers."""
     questions: list[str]
     arguments: list[tuple[str, str, str]]
-    """The name, shortened value and whole value of each argument. The whole value is empty if nothing was cut."""
+    """The name, short value and full value of each argument. The full value is empty if nothing was cut."""
     customer: list[tuple[str, str]]
     first: str
     said: list[tuple[str, str]]
@@ -70,18 +68,18 @@ class CustomerCard(Struct, frozen=True):
     asked: float
     left: float | None
     attested: list[Attestation]
-    """Attestations by reviewers that the customer has confirmed the card."""
+    """Reviewers' attestations that the customer has confirmed the card."""
 
 
 class InboxPages(ServicePages):
-    """Pages for requests in a decision log that wait for a reviewer."""
+    """Pages for requests in a decision log that are waiting for a reviewer."""
 
     section = "inbox"
 
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._customer_cards: dict[str, tuple[float, str]] = {}
-        """For each tenant, the time of the last poll and the cards that are waiting for a customer."""
+        """For each tenant, the time of the last poll and the cards waiting for a customer."""
 
     @shown("/")
     @shown("/inbox")
@@ -90,7 +88,7 @@ class InboxPages(ServicePages):
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
-        """Return only the cards, so that a page can refresh them."""
+        """Return only the cards, so that the page can refresh them."""
         return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")
@@ -114,8 +112,8 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card. The card is still waiting for the customer's
-        answer.
+        """Save an attestation that the customer has confirmed a card. The card keeps waiting for the
+        customer's answer.
         """
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
@@ -128,11 +126,11 @@ class InboxPages(ServicePages):
 
     @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """Send an event whenever the waiting requests change."""
+        """Send an event when the waiting requests change."""
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """Return the page, or the part that changed, together with the result.
+        """Return the page or the part of it that changed, with the result.
 
         After an answer (`done`), the page is locked briefly, so that a second tap does not answer the next call.
         """
@@ -178,7 +176,7 @@ class InboxPages(ServicePages):
 
 
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *, may_answer: bool) -> Card:
-    """Return the card for a waiting call. Only visitors who may answer see the call's private values."""
+    """Return the card for a waiting call. Visitors who may not answer cannot see the call's private values."""
     history = service.history(tenant, approval.conversation)
     told = service.shown(history) if history is not None else ShownConversation([], str)
     seen = str if may_answer else told.scrubbed
@@ -212,7 +210,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *,
 
 
 def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[CustomerCard]:
-    """Yield recent cards that the customer has not answered."""
+    """Yield recent cards without an answer from the customer."""
     seen: set[str] = set()
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
         card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
@@ -233,7 +231,7 @@ def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Cus
 
 
 def in_words(text: str) -> str:
-    """Put facts into words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
+    """Describe facts in words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
 
 
@@ -242,7 +240,7 @@ def _folded(whole: str) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: ShownCard) -> bool:
-    """True if nothing after the card can be an answer to it."""
+    """Whether nothing after the card can be an answer to it."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False

@@ -26,16 +26,16 @@ from bylaw.shield.stopping import check_target, unheard_of
 from bylaw.text.day import read_duration
 
 LOOKED_AT = 2_000
-"""The number of recent decisions that the filters search."""
+"""The number of recent decisions to filter."""
 LISTED = 100
 SHOWN = 400
-"""The number of entries to show from the end of a conversation."""
+"""How many entries to show from the end of a conversation."""
 ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
 
 class DecisionFilter(Struct, frozen=True):
-    """A filter for decisions, as in the address of a page."""
+    """A filter for decisions from a page's address."""
 
     answer: str = ""
     posture: str = ""
@@ -145,7 +145,7 @@ SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "
 OVER = 50
 """The maximum number of past stops to list."""
 RECENT = 7 * 86_400
-"""The page suggests agents that were seen within this many seconds."""
+"""The page suggests agents that were active in this many seconds."""
 
 
 class StopPages(ServicePages):

@@ -1,5 +1,5 @@
-"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend, and the limitations of the
-audit.
+"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend, and the audit's
+limitations.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -29,7 +29,7 @@ TREND = 12
 RATES = 100
 """The maximum number of policies or agents in a comparison."""
 LISTED = 500
-"""The maximum number of the earlier audit's findings in a comparison."""
+"""The maximum number of findings from the earlier audit in a comparison."""
 _NO_RATE = rate(0, 0)
 _KINDS = {
     "violation": ("violation", "violations"),
@@ -66,16 +66,16 @@ class PolicyRow(Struct, frozen=True):
     sentence: str
     states: dict[str, int]
     verdicts: dict[str, int]
-    """The number of new findings, by verdict of this policy."""
+    """The number of new findings, by this policy's verdict."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of new findings by verdict, and that of other findings by state."""
+        """The number of new findings by verdict, and of other findings by state."""
         return {**dict.fromkeys(_COLUMNS, 0), **self.states, **self.verdicts}
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """The sort key: new violations, then new near-misses, each by severity and number."""
+        """The sort key: new violations first, then new near-misses, each by severity and number."""
         wrong = self.verdicts.get("violation", 0) + self.verdicts.get("broken", 0)
         near, total = self.verdicts.get("near_miss", 0), sum(self.states.values())
         return (0 if wrong else 1 if near else 2, rank(self.severity), -wrong, -near, -total)
@@ -91,7 +91,7 @@ class TrendPoint(Struct, frozen=True):
 
 
 class RatePair(Struct, frozen=True):
-    """The rates for a policy or agent in an earlier audit and in this one, as returned by `facts.interval.rate`."""
+    """The rates of a policy or agent in an earlier audit and in this one. `facts.interval.rate` computes them."""
 
     name: str
     before: JsonRecord
@@ -99,7 +99,7 @@ class RatePair(Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """`bad` or `good` if the intervals do not overlap, otherwise empty."""
+        """`bad` or `good` if the intervals do not overlap. Otherwise empty."""
         if self.before["value"] is None or self.now["value"] is None:
             return ""
         return (
@@ -227,7 +227,7 @@ def _since(view: View, base: str) -> str:
 
 
 Rates = dict[str, JsonRecord]
-"""The rates of one verdict, by policy or by agent."""
+"""The rates of one verdict by policy or agent."""
 
 
 def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
@@ -242,9 +242,7 @@ def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """Return the pairs of rates above zero in either audit, by verdict. Changed rates come first, then the highest
-    ones.
-    """
+    """Return the pairs with a rate above zero, by verdict. Changed rates come first, then the highest."""
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
@@ -258,7 +256,7 @@ def _pairs(
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
-    """Return, by date, this audit and the other audits of the same pack in neighbouring folders."""
+    """Return this audit and other audits of the same pack in neighbouring folders, by date."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]

@@ -1,8 +1,8 @@
 """The current state of a pack's folder, its cases, and findings saved as cases.
 
-A finding is saved as a case only if running the case gives the same result as the audit. The case for a flagged call
-lists the facts that the agent had seen. If the check also reads messages or earlier calls, these facts may give another
-result. The case then lists the events instead. If neither case gives the same result as the audit, the page says so.
+A finding is saved as a case only if the case gives the same result as the audit. The case for a flagged call lists the
+facts that the agent had seen. If the check also depends on messages or earlier calls, the case lists the events
+instead.
 """
 
 import json
@@ -28,11 +28,11 @@ from bylaw.review.check import Covered, Noted, covered_sentences, loaded, noted_
 
 _PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 _APART = frozenset((REVIEW, COMMENTS))
-"""Signatures and comments are not part of the pack and are read every time."""
+"""Signatures and comments are not part of the pack. They are read every time."""
 
 
 class PackState(Struct, frozen=True):
-    """A pack, with data about it that is computed once."""
+    """A pack with data that is computed only once."""
 
     folder: PackFolder
     pack: Pack
@@ -67,7 +67,7 @@ class PackStates:
 
 
 def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a file in the pack is newer than another file. The text may still be the same."""
+    """Whether a file in the pack is newer than another file. Its text may be unchanged."""
     try:
         then = file.stat().st_mtime_ns
         return any(entry.stat().st_mtime_ns > then for entry in _files(root))
@@ -90,12 +90,12 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def case_names(pack: Pack, policy: str) -> set[str]:
-    """Return the names that cases use for a policy: its own name and the names of its rules."""
+    """Return a policy's names in cases: its own name and those of its rules."""
     return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
 def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
-    """Yield a policy's cases in order. `names` comes from `case_names`."""
+    """Yield a policy's cases in order. `names` is the result of `case_names`."""
     for read in pack.cases.values():
         for case in read.record.written_out:
             if str(case.rule or case.policy) in names:
@@ -140,7 +140,7 @@ def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
 def keep_call_case(
     root: Path, policy: JsonRecord, events: Sequence[JsonRecord], step: int, want: str, note: str
 ) -> Written:
-    """Save a flagged call as a case, with the evidence before the call and the wanted result."""
+    """Save a flagged call as a case, with the earlier evidence and the expected result."""
     evidence, made = str(policy["evidence"]), events[step]
     if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
         unseen = ", ".join(_fact(each) for each in policy["missing"])
@@ -174,7 +174,7 @@ def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: in
 
 
 def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
-    """Write a case and report whether it passes. Refuse the case if an existing case has the same input but a different
+    """Write a case, and report whether it passes. Refuse it if an existing case has the same input but a different
     result.
     """
     body = _read(record)
@@ -199,7 +199,7 @@ def _loaded(root: Path) -> Pack:
 
 
 def _fault(pack: Pack, record: JsonRecord) -> str:
-    """Return why a case fails. The text is empty if it passes."""
+    """Return why a case fails, or an empty text if it passes."""
     try:
         ended = run_case(pack, _read(record), CASES)
     except BylawError as error:
@@ -210,7 +210,7 @@ def _fault(pack: Pack, record: JsonRecord) -> str:
 
 
 def _read(record: JsonRecord) -> WrittenCase:
-    """Return a record as if it had been read from a file."""
+    """Return a record as if it were from a file."""
     read = read_case_file(read_yaml(written(record), file=CASES))
     if read.faults:
         raise read.faults[0]
@@ -225,9 +225,9 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Yield the reasons that a case may state: either the words of the denial or the first missing facts.
+    """Yield the reasons that a case may state: the words of the denial, or the first missing facts.
 
-    If the audit had a world, it may list more missing facts than the evidence shows.
+    An audit with a world may list more missing facts than the evidence shows.
     """
     if policy["evidence"] == "deny":
         yield {"because": policy["because"]}
@@ -254,9 +254,7 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """Yield the events up to a step in the format of cases. Each call has its result, even if the result comes after
-    that step.
-    """
+    """Yield the events up to a step in the format of cases. Each call has its result, even a later one."""
     results = {event.get("call"): event for event in events if event["type"] == "result"}
     for number, event in enumerate(events if step is None else events[: step + 1]):
         if event["type"] == "message":

@@ -1,4 +1,4 @@
-"""Renders pages from templates. All values are escaped. Text from logs and packs goes through `said`, `marked` or
+"""Renders pages from templates. All values are escaped. Text from logs and packs passes through `said`, `marked` or
 `seen`.
 """
 # pyright: basic, reportMissingImports=false
@@ -42,7 +42,7 @@ STATES = {
     "refused": "Refused by the tool",
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "settled"}
-"""Labels of findings that a reviewer has settled."""
+"""Labels of findings settled by a reviewer."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -76,7 +76,7 @@ def environment() -> Environment:
 
 
 def load_templates() -> None:
-    """Compile all templates in advance, because compiling is slower than rendering."""
+    """Compile all templates in advance. Compiling is slower than rendering."""
     for name in environment().list_templates():
         environment().get_template(name)
 
@@ -87,15 +87,15 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 
 
 def said(value: Any, limit: int = 300) -> Markup:
-    """Return text for a page, without markup or hidden characters.
+    """Return text for a page without markup or hidden characters.
 
-    The text is isolated, so that it cannot change the direction of the text around it.
+    The text is isolated, so it cannot reverse the direction of other text.
     """
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """Return a reason or sentence for a page as `said` does, but turn Markdown's code and bold text into markup."""
+    """Return a reason or sentence like `said`, but render Markdown's code and bold text."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -107,7 +107,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """Return text for a page as `said` does, but without isolation. Use it for an element with no other content."""
+    """Return text like `said`, but without isolation. The element must have no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -118,7 +118,7 @@ def seen(text: str) -> Markup:
 
 
 def plain(value: Any, limit: int = 80) -> str:
-    """Return text without hidden characters, for an attribute or a title."""
+    """Return text without hidden characters for an attribute or a title."""
     text = str(value)[: limit + 1]
     return _cut("".join(each if _is_seen(each) else _code_point(each) for each in text).replace("\n", " "), limit)
 
@@ -137,15 +137,13 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Return data for a JSON block in such a form that the data cannot close the block."""
+    """Return data as JSON that cannot close its block."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def in_path(name: str) -> str:
-    """Return the name of a conversation as the last part of an address. A browser would resolve `..` to the parent
-    folder.
-    """
+    """Return the name of a conversation for the end of an address. A browser would follow `..` to the parent folder."""
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")
 
@@ -155,12 +153,12 @@ def from_path(given: str) -> str:
 
 
 def place_in(text: str) -> int:
-    """Return a list offset from an address, 0 by default."""
+    """Return a list offset from an address. The default is 0."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def span(seconds: float) -> str:
-    """Return a duration as short text, such as `5 s`."""
+    """Return a duration as text, such as `5 s`."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     if seconds < 5400:
@@ -169,7 +167,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """Return a duration that the page keeps up to date. The title shows the time as UTC."""
+    """Return a duration that the page keeps up to date. Its title is the UTC time."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
@@ -181,7 +179,7 @@ def percent(value: float | None) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """Return a style sheet or script. Some of these files are shared with the static report."""
+    """Return a style sheet or script. The static report uses some of the same files."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -200,5 +198,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """Return the address of a file. The address contains the file's hash, so browsers may cache the file forever."""
+    """Return the address of a file. It contains the file's hash, so browsers may cache it forever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

@@ -1,4 +1,4 @@
-"""Shows the document with each sentence's policies, and the checks to read, sign, reject or comment on."""
+"""Shows the document with the policies of each sentence. Reviewers can read, sign, reject and comment on the checks."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits
 
 EXCERPT = 5
-"""The number of flagged calls that a policy's page shows."""
+"""The maximum number of flagged calls on a policy's page."""
 NEEDS = ("unsigned", "lapsed", "rejected")
 
 
@@ -45,7 +45,7 @@ class ShownCase(Struct, frozen=True):
 
 
 class Margin(Struct, frozen=True):
-    """A sentence with the policies that cite it and their review states."""
+    """A sentence, the policies that cite it, and their review states."""
 
     covered: Covered
     notes: tuple[tuple[Policy, str], ...]
@@ -55,7 +55,7 @@ Group = tuple[str, str, list[Margin]]
 
 
 def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
-    """Return the sentences by file and heading, together with the policies that cite them."""
+    """Return the sentences by file and heading, with the policies that cite each."""
     groups: list[Group] = []
     cited: set[str] = set()
     for each in covered:
@@ -81,12 +81,12 @@ class ServedPolicyPages(Pages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        """Redirect from the address that a policy has in an audit's pages."""
+        """Redirect from the policy's address in an audit's pages."""
         return RedirectResponse(f"/try/{quote(asked.path['id'], safe='')}", 303)
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """Show the document as prose. Without a document, show the policies in order."""
+        """Show the document as prose or, without a document, the policies in order."""
         assert self._bench.root is not None
         now = self._bench.pack_now()
         groups, cited = margins_of(now.covered, standings(self._bench.root, now.sides))
@@ -102,7 +102,7 @@ class PolicyPages(AuditPages):
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """Show the document as prose. Without a document, show the policies in order."""
+        """Show the document as prose or, without a document, the policies in order."""
         groups: list[Group] = []
         cited: set[str] = set()
         states: Mapping[str, str] = {}
@@ -142,7 +142,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
-        """Accept or reject the version of a policy that was shown on the page."""
+        """Accept or reject the version of a policy that the page showed."""
         name, root, sides = self._to_write(asked, "review")
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
@@ -233,7 +233,7 @@ _UNKNOWN: dict[str, Any] = {
     "policy": None, "check": None, "state": "", "needs": False, "signature": None, "cases": [], "rules": [],
     "actions": [], "noted": Noted(), "comments": [], "digest": "",
 }  # fmt: skip
-"""The content of a policy's page if no pack is available."""
+"""The content of a policy's page without a pack."""
 
 
 def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
@@ -258,7 +258,7 @@ def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
-    """Return one policy's verdict and reason for a call. Other policies may have flagged the call too."""
+    """Return one policy's verdict and reason for a call. Other policies may also have flagged the call."""
     judged: list[JsonRecord] = line.get("policies") or []
     for each in judged:
         if each["id"] == name and row.policy != name:

@@ -1,4 +1,4 @@
-"""The review queue: unsigned checks, undecided calls and new findings, each with the next item to review."""
+"""The review queue: unsigned checks, undecided calls and new findings, with the next item of each."""
 # pyright: basic, reportMissingImports=false
 
 from pathlib import Path
@@ -15,19 +15,19 @@ from bylaw.console.view import AuditPages
 from bylaw.pack.review import standings
 
 UNSIGNED = ("unsigned", "lapsed")
-"""Review states that are waiting for a signature. A rejected check is waiting for a better check instead."""
+"""Review states that need a signature. A rejected check needs a better check instead."""
 LISTED = 8
-"""The maximum number of checks or reasons that the page lists."""
+"""The maximum number of listed checks or reasons."""
 
 
 class Waiting(Struct, frozen=True):
-    """The waiting items of a single kind."""
+    """All items of one kind that are waiting for review."""
 
     title: str
     one: str
     count: int
     next: str
-    """The address of the first item, or empty if there is none."""
+    """The address of the first item, or empty."""
     every: str
     """The address of the whole list."""
     checks: tuple[str, ...] = ()

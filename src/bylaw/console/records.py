@@ -1,6 +1,4 @@
-"""Adds records to files that people also edit: waivers, attestations, comments and signatures. YAML
-comments are kept.
-"""
+"""Adds waivers, attestations, comments and signatures to files that people may also edit. YAML comments are kept."""
 
 import json
 import os
@@ -32,7 +30,7 @@ except ImportError:  # Windows has no file locks of this kind.
 
 T = TypeVar("T")
 FALSE_ALARM = "false alarm: "
-"""The beginning of a waiver's reason if the finding was a false alarm."""
+"""The start of a waiver's reason for a false alarm."""
 LONGEST = 500
 """The maximum length of a reason or a name, in characters."""
 COMMENTS = "comments.yaml"
@@ -50,17 +48,17 @@ _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 class Written(Struct, frozen=True):
-    """A change to a file: the lines written, and the result."""
+    """A change to a file: the new lines and the result."""
 
     path: Path
     lines: str
     told: str = ""
     was_there: bool = False
-    """Whether the file already had the record, in which case nothing was written."""
+    """Whether the file already had the record. If so, nothing was written."""
 
 
 class Comment(Struct, frozen=True):
-    """A comment on one version of a policy. It does not affect sign-off."""
+    """A comment on one version of a policy. Comments do not affect sign-off."""
 
     policy: str
     by: str
@@ -103,7 +101,7 @@ def comment_on(root: Path, given: Comment) -> Written:
 
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
-    """Waive findings until a given day. Each entry is a `finding` with `verdicts`, or a whole `policy`."""
+    """Waive findings until a given day. Each entry has a `finding` with `verdicts`, or a whole `policy`."""
     _needed(owner, "the name of the person responsible")
     _needed(reason, "a reason")
     try:
@@ -117,7 +115,7 @@ def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: 
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Remove the waiver of a finding from the file. YAML comments above the waiver stay."""
+    """Remove the waiver of a finding from the file. YAML comments above it remain."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -154,9 +152,9 @@ def _needed(text: str, what: str) -> None:
 def add_records(
     path: Path, records: Sequence[Mapping[str, Any]], *, head: str, count: Callable[[Path], int]
 ) -> Written:
-    """Append those records that are not yet in the file.
+    """Append the records that are not yet in the file.
 
-    Nothing is written unless `count` finds all of them in the changed file. Concurrent writers take turns.
+    Before the file is replaced, `count` must find all of them in the new version. Concurrent writers take turns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):
@@ -167,7 +165,7 @@ def add_records(
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         every = [written(record, indent) for record in records]
-        # If a form is sent twice, some of its records are already in the file.
+        # If a form is sent twice, the file already has some of its records.
         fresh = [lines for lines in every if not (path.is_file() and f"\n{lines}" in before)]
         if not fresh:
             return Written(path, "".join(every), was_there=True)
@@ -177,7 +175,7 @@ def add_records(
 
 
 def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -> None:
-    """Replace a file in one step, unless `check` raises."""
+    """Replace a file atomically, unless `check` raises an error."""
     rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         with rough.open("x", encoding="utf-8", newline="\n") as file:
@@ -191,7 +189,7 @@ def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -
 
 
 def written(record: Mapping[str, Any], indent: str = "") -> str:
-    """Return a record as an item of a YAML list, with one line per key."""
+    """Return a record as a YAML list item, with one line per key."""
     parts = [f"{name}: {_value(value)}" for name, value in record.items() if value not in ("", None)]
     return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
 
@@ -216,7 +214,7 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *,
 
 @contextmanager
 def alone(path: Path) -> Generator[None]:
-    """Let one process at a time write to the files of a folder. The lock ends with the process."""
+    """Let only one process at a time write to a folder's files. The lock ends with the process."""
     if fcntl is None:
         yield
         return
@@ -229,13 +227,13 @@ def alone(path: Path) -> Generator[None]:
 
 
 def is_installed(root: Path) -> bool:
-    """Whether a folder belongs to an installed package, which would be replaced by an upgrade."""
+    """Whether a folder belongs to an installed package. An upgrade would replace the folder."""
     place = root.resolve()
     return place.is_relative_to(READY.resolve()) or bool({"site-packages", "dist-packages"} & set(place.parts))
 
 
 def refuse_installed(root: Path) -> None:
-    """Refuse to write a review into an installed package, which would be replaced by an upgrade."""
+    """Refuse to write a review into an installed package, because an upgrade would replace it."""
     if is_installed(root):
         raise UsageError(
             "this pack belongs to an installed package, and an upgrade would delete the review",
@@ -250,7 +248,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
         return
     text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
     today = datetime.now(UTC).date().isoformat()
-    # Without the lock, two people who sign at the same time could overwrite each other.
+    # Without the lock, two people who sign at the same time could overwrite each other's signatures.
     with alone(root / REVIEW):
         signed = read_signatures(root)
         for name, word in words.items():
@@ -260,7 +258,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Mark a policy in policies.yaml as unenforced, with a reason and the name of the person who accepts this."""
+    """Mark a policy in policies.yaml as unenforced, with a reason and the name of the responsible person."""
     path = root / "policies.yaml"
     text = path.read_text(encoding="utf-8")
     word = json.dumps({"accepted_by": by, "reason": reason or why_unenforced(root, name)}, ensure_ascii=False)

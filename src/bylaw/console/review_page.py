@@ -1,5 +1,4 @@
-"""Renders a review as one page without scripts. It shows each sentence next to its check, with cases, author and
-questions.
+"""Renders a review as one page without scripts: each sentence with its check, cases, author and questions.
 
 Packs are untrusted. The template escapes their text, and the page's security policy forbids scripts and network access.
 """
@@ -22,7 +21,7 @@ from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
 _ASKING = ("unsigned", "lapsed", "rejected")
-"""Review states in which a policy needs a signature. All other policies are folded."""
+"""Review states that require a signature. Other policies are folded."""
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tested on generated calls:",
@@ -53,7 +52,7 @@ def review_page(
 ) -> str:
     """Return the page for a pack.
 
-    `noted` holds the compiler's notes on each policy, and `checks` the lines of each check. `weighed` describes the
+    `noted` contains the compiler's notes on each policy, and `checks` the lines of each check. `weighed` describes the
     accuracy of learned weights.
     """
     rows: list[Reviewed] = []

@@ -10,7 +10,7 @@ from bylaw.console.index.query import Wanted
 from bylaw.console.view import AuditPages
 
 LISTED = 10
-"""The maximum number of results of each kind that the page lists."""
+"""The maximum number of listed results of each kind."""
 
 
 class SearchPages(AuditPages):
@@ -18,7 +18,7 @@ class SearchPages(AuditPages):
 
     @shown("/search")
     def found(self, asked: Asked) -> Response:
-        """Show the first results of each kind, with a link to the rest."""
+        """Show the first results of each kind, and a link to the rest."""
         wanted = Wanted.of([("q", " ".join(asked.query.get("q", "").split())), ("state", "all")])
         index, sought = self._view.standings().index, wanted.q
         policies = self._policies(sought) if sought else []

@@ -1,4 +1,4 @@
-"""Reads a service's decision log for its pages, and hides private values."""
+"""Reads a service's decision log for the pages and hides private values."""
 # pyright: basic, reportMissingImports=false
 
 import asyncio
@@ -23,7 +23,7 @@ T = TypeVar("T")
 EVERY = 0.5
 """Seconds between two polls."""
 STREAM = 8.0
-"""How long a stream lasts, in seconds. After that, the browser reconnects."""
+"""How long a stream lasts, in seconds. Afterwards, the browser reconnects."""
 
 
 class ShownConversation(Struct, frozen=True):
@@ -31,11 +31,11 @@ class ShownConversation(Struct, frozen=True):
 
     events: list[dict[str, Any]]
     scrubbed: Callable[[str], str]
-    """Removes the conversation's private values from other text."""
+    """Removes the conversation's private values from text."""
 
 
 class ServiceLog:
-    """A decision log, and the pack that marks private fields."""
+    """A decision log, and the pack that declares its private fields."""
 
     def __init__(self, log: Log, pack: Pack) -> None:
         self.log = log
@@ -67,14 +67,12 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """Return the last event that a page has seen. It comes from the address or, if the browser reconnects, from a
-    header.
-    """
+    """Return the last event that the page received, from the address or, after a reconnect, from a header."""
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 
 def changes(look: Callable[[T], T], known: T) -> Response:
-    """Send an event whenever `look(known)` returns a new value."""
+    """Send an event when `look(known)` returns a new value."""
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {EVERY * 1000:.0f}\n\n"

@@ -1,4 +1,4 @@
-"""Handles sign-in to a service's pages with a personal key. For one day, a signed cookie replaces the key.
+"""Handles sign-in to a service's pages with a personal key. A signed cookie then replaces the key for one day.
 
 Alternatively, a proxy signs visitors in and names them in a header.
 """
@@ -19,22 +19,22 @@ from bylaw.console.door import Asked, Visitor
 
 COOKIE = "bylaw_key"
 DAY = 24 * 3600
-"""How long a sign-in lasts, in seconds. If the key is removed from the key file, the sign-in ends immediately."""
+"""How long a sign-in lasts, in seconds. If the key is removed from the key file, it ends immediately."""
 
 
 class Proxy(Struct, frozen=True):
-    """A trusted proxy that names the visitor of each request in a header."""
+    """A trusted proxy that names each visitor in a header."""
 
     header: str
     address: str
     whose: Callable[[str], Visitor | None]
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Return the visitor that the proxy names, or None if there is no name or the request did not come from the
+        """Return the visitor that the proxy names. Return None if there is no name or the request did not come from the
         proxy.
         """
         names = request.headers.getlist(self.header)
-        # If there are two headers, one came from outside and the other was added by the proxy.
+        # If there are two headers, the proxy added only one of them.
         if len(names) != 1 or request.client is None or request.client.host != self.address:
             return None
         return self.whose(names[0].strip())
@@ -52,7 +52,7 @@ class SignIn(Pages):
         is_secure: bool = False,
         proxy: Proxy | None = None,
     ) -> None:
-        """`whose` returns the visitor for the hash of a current key. Set `is_secure` if browsers use HTTPS."""
+        """`whose` maps the hash of a current key to its visitor. Set `is_secure` if browsers use HTTPS."""
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of
@@ -92,7 +92,7 @@ class SignIn(Pages):
 
 
 def _own(address: str) -> str:
-    """Return the address if it is on this server, and otherwise an empty string."""
+    """Return the address if it is on this server. Otherwise, return an empty string."""
     parts = urlsplit(address)
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
     return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""

@@ -51,23 +51,23 @@ _PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
 
 
 class Draft(Struct, frozen=True):
-    """A check as saved in its file."""
+    """A check, as saved in its file."""
 
     policy: str
     kind: Literal["guard", "function", "rule"]
     name: str
-    """The name of the rule, of the guard's function, or of a function that the guard calls."""
+    """The name of the rule, of the guard's function, or of a function called by the guard."""
     file: str
     text: str
 
     @property
     def digest(self) -> str:
-        """Identifies the saved text, so that changes made by others are noticed."""
+        """Identifies the saved text, in order to detect changes by other people."""
         return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """Return what can be edited for a policy: its guard and the functions that it calls, or each of its rules."""
+    """Return the editable texts of a policy: its guard and the functions it calls, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is not None:
@@ -78,7 +78,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """Return the policies whose checks include the draft, starting with the draft's own policy.
+    """Return the policies whose checks use the draft, starting with its own policy.
 
     Several policies may call the same function.
     """
@@ -95,7 +95,7 @@ def _starts(pack: Pack, place: tuple[str, int], draft: Draft) -> bool:
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
-    """Return the pack with the edited check. Raises PackError if the text is faulty."""
+    """Return the pack with the edited check. Raise PackError if the text is faulty."""
     if len(text) > LONGEST:
         raise UsageError(f"the check has more than {LONGEST:,} characters")
     folder = now.folder
@@ -111,7 +111,7 @@ def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
 
 
 def spliced(whole: str, draft: Draft, text: str) -> str:
-    """Replace a guard in the text of its file."""
+    """Replace a guard's text in its file."""
     lines = whole.split("\n")
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
@@ -129,7 +129,7 @@ def _with_formula(folder: PackFolder, draft: Draft, text: str) -> PackFolder:
 
 
 def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
-    """Copy the folder so that trying a change has no side effects."""
+    """Copy the folder, so that a trial has no side effects."""
     return replace(folder, faults=list(folder.faults), **changes)
 
 
@@ -142,7 +142,7 @@ def _rule_name(body: Any) -> str:
 
 
 def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
-    """Return the file's text before and after the edit. Raises UsageError if the file is outside the pack's folder."""
+    """Return the file's text before and after the edit. Raise UsageError if the file is outside the pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         raise UsageError("the check belongs to a pack that this one extends", hint="edit it there")
@@ -166,7 +166,7 @@ def _with_rule(whole: str, draft: Draft, text: str) -> str:
 
 
 def _formula_place(whole: str, name: str) -> tuple[int, int, bool] | None:
-    """Return the range of a rule's formula in the file, and whether the range includes a line break."""
+    """Return the position of a rule's formula in the file, and whether it ends with a line break."""
     compose = cast("Callable[..., Any]", yaml.compose)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     for key, listed in _pairs(compose(whole, Loader=yaml.SafeLoader)):
         items: list[Any] = listed.value if key == "rules" else []
@@ -183,7 +183,7 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """Return the change as a patch for `git apply`, or an empty text if nothing changed."""
+    """Return the change as a patch for `git apply`, or an empty text."""
     before, after = file_with(root, draft, text)
     return _diff(before, after, draft.file)
 
@@ -195,7 +195,7 @@ def _diff(before: str, after: str, name: str) -> str:
 
 
 def save(root: Path, draft: Draft, text: str) -> str:
-    """Write the check to its file, and return the change as a patch."""
+    """Write the check to its file. Return the change as a patch."""
     path = root / draft.file
     with alone(path):
         before, after = file_with(root, draft, text)
@@ -212,16 +212,16 @@ def faults_of(error: Exception) -> list[str]:
 
 
 CONVERSATIONS = 300
-"""The number of past conversations that a trial covers."""
+"""The number of past conversations in a trial."""
 SECONDS = 2.0
-"""The time limit for a trial, in seconds. The page says how many conversations were covered."""
+"""The time limit for a trial, in seconds. The page says how many conversations were tried."""
 KEPT = 8
 """The number of conversations and results to cache."""
 T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation with calls that a policy binds, and its world."""
+"""A conversation and its world. A policy applies to some of its calls."""
 
 
 class CheckVerdict(Struct, frozen=True):
@@ -233,7 +233,7 @@ class CheckVerdict(Struct, frozen=True):
 
 
 CheckVerdicts = dict[tuple[str, int], CheckVerdict]
-"""Verdicts by conversation and step. Calls to which no rule objects are left out."""
+"""Verdicts by conversation and step. Calls that break no rule are left out."""
 
 
 class Change(Struct, frozen=True):
@@ -248,7 +248,7 @@ class Change(Struct, frozen=True):
 
 
 class Backtest(Struct, frozen=True):
-    """The effect of a change on the verdicts for past conversations."""
+    """The effect of a change on past verdicts."""
 
     tried: int
     of: int
@@ -257,23 +257,23 @@ class Backtest(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
-        """Count the changes by old and new verdict, most frequent first."""
+        """Count the changes by old and new verdict. The most frequent come first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
 
 
 def merged(found: Sequence[Backtest]) -> Backtest:
-    """Merge the effects of a change on several policies."""
+    """Merge the effects of a change to several policies."""
     changes = [change for each in found for change in each.changes]
     least, judged = min(found, key=lambda each: each.tried), sum(each.judged for each in found)
     return Backtest(least.tried, least.of, judged, changes)
 
 
 class Backtests:
-    """Caches past conversations, with the verdicts of the saved check."""
+    """Caches past conversations and the saved check's verdicts on them."""
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
-        """`read` returns a tenant's past conversations that call the given tools. They are cached for
-        `keeps` seconds.
+        """`read` returns a tenant's past conversations with calls to the given tools. The cache keeps them for `keeps`
+        seconds.
         """
         self._read = read
         self._keeps = keeps
@@ -282,9 +282,9 @@ class Backtests:
         self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
 
     def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
-        """Compare an edited check with the saved one on a tenant's past conversations."""
+        """Compare the edited check with the saved check on a tenant's past conversations."""
         past, before = self._before(saved, policy, whose)
-        # Run one trial at a time, because a service needs the processor for its decisions.
+        # Run one trial at a time, because the service needs the processor for decisions.
         with self._running:
             tried, after = _verdicts_of(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
         names = {each.id for each, _ in past[:tried]}
@@ -292,7 +292,7 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start reading the past conversations. If an error occurs at once, it is raised."""
+        """Start reading the past conversations. An immediate error is raised."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
@@ -321,7 +321,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
         if was != is_now:
             told = now if now is not None else then
             assert told is not None
-            # A permit has no reason, so use the saved check's reason.
+            # A permit has no reason. Use the saved check's reason.
             because = now.because if now is not None else ""
             before_it = then.because if then is not None and not because else ""
             yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
@@ -330,7 +330,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
 def _verdicts_of(
     pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
 ) -> tuple[int, CheckVerdicts]:
-    """Return how many conversations were tried within the time limit, and the check's verdicts on them."""
+    """Return how many conversations were tried in time, and the check's verdicts on them."""
     own = _with_only(pack, policy)
     redaction = Redaction(pack)
     words: CheckVerdicts = {}
@@ -369,7 +369,7 @@ def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, C
 
 
 def _with_only(pack: Pack, policy: str) -> Pack:
-    """Return the pack with the check for only one policy. Checks are independent of each other."""
+    """Return the pack with only this policy's check. Checks are independent."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
     book = replace(pack.book, rules=rules)
@@ -379,19 +379,19 @@ def _with_only(pack: Pack, policy: str) -> Pack:
 LISTED = 50
 """The maximum number of calls on a page."""
 LOOKED_AT = 200_000
-"""The number of logged conversations to search for matches."""
+"""The number of logged conversations to search for relevant calls."""
 DECISIONS = 5_000
-"""The number of a service's recent decisions to search for conversations."""
+"""The number of recent decisions to search for conversations."""
 KEEPS = 60.0
-"""How long a service's past conversations are cached, in seconds."""
+"""How long to cache a service's past conversations, in seconds."""
 
 
 class Workbench(Struct, frozen=True):
-    """A pack to edit, and past conversations to try it on."""
+    """A pack to edit, and past conversations to test it on."""
 
     root: Path | None
     own_root: Path | None
-    """The pack's folder if it is writable, otherwise None."""
+    """The pack's folder if it is writable. Otherwise None."""
     pack_now: Callable[[], PackState]
     backtests: Backtests
     layout: dict[str, Any]
@@ -406,7 +406,7 @@ def audit_bench(view: View) -> Workbench:
 def service_bench(service: ServiceLog) -> Workbench:
     """Return a service's pack and recent conversations.
 
-    The pages cannot edit this pack. The pack's folder may be newer than the pack that the service uses.
+    This pack cannot be edited, and its folder may be newer.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
     return Workbench(
@@ -458,10 +458,10 @@ def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:
 class Tried(Struct, frozen=True):
     faults: list[str] = []
     cases: list[CaseResult] = []
-    """The cases, starting with those that fail."""
+    """The cases, with failing ones first."""
     past: Backtest | None = None
     why_not: str = ""
-    """The reason why the text was not tried on past calls."""
+    """Why the text was not tried on past calls."""
 
     @property
     def failing(self) -> int:

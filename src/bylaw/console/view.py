@@ -1,4 +1,4 @@
-"""The data behind `bylaw view`: an audit, its pack, the state of each finding, and neighbouring audits."""
+"""The data for `bylaw view`: an audit, its pack, the state of each finding, and neighbouring audits."""
 
 import shlex
 import threading
@@ -27,20 +27,20 @@ from bylaw.text.number import counted
 
 
 class Standings:
-    """Updates the states in an index when their files change."""
+    """Updates the states in an index if their files change."""
 
     def __init__(self, index: Index, *, waivers: Path, attestations: Path, base: Path | None = None) -> None:
         self.index = index
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """An error in the waiver or attestation file. A faulty file is ignored."""
+        """An error in the waiver or attestation file. A file with an error is ignored."""
         self.fixed: list[Finding] = []
-        """Findings from the earlier audit that no longer occur in the same conversation."""
+        """Findings from the earlier audit that no longer occur, although their conversation was audited again."""
         self.gone: list[Finding] = []
         """Findings from the earlier audit in conversations that were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy, the calls that it objects to, matched with the earlier audit and counted by state."""
+        """For each policy, the number of calls that it flags by state, compared with the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -53,7 +53,7 @@ class Standings:
         return {finding.id: finding for finding in self.index.store.findings()}
 
     def refresh(self) -> None:
-        """Read the files that have changed."""
+        """Read the files again if they have changed."""
         with self._turn:
             stamp = (_stamp(self.waivers), _stamp(self.attestations), date.today())
             if stamp != self._seen:
@@ -69,7 +69,7 @@ class Standings:
         return {each.policy: each.verdict for each in finding.charges} if finding is not None else {}
 
     def reach(self, policy: str) -> str:
-        """Say how many findings a policy's waiver covers. A call stays a finding if other policies object to it."""
+        """Say how many findings a policy's waiver covers. A call remains a finding if other policies flag it."""
         every, waived, others = self.index.reach(policy)
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}
@@ -105,13 +105,13 @@ class Standings:
         self.index.stand(states)
 
     def _is_of_this_call(self, given: Attestation) -> bool:
-        """Whether a reviewer's answer is about the audited version of the call and policy."""
+        """Whether a reviewer's answer applies to the audited version of the call and policy."""
         row = self.index.finding(given.finding)
         return row is not None and seen_digest(self.index, row) == given.seen
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """Return the digest of what a reviewer of an undecided call sees, or an empty string if the audit has none."""
+    """Return the digest of the text for reviewers of an undecided call. Return an empty string if there is none."""
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
@@ -134,7 +134,7 @@ WAIVERS = "waivers.yaml"
 
 
 class View:
-    """An open audit, with the files to which triage writes."""
+    """An open audit, and the files for decisions about its findings."""
 
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
@@ -167,18 +167,18 @@ class View:
 
     @property
     def is_redacted(self) -> bool:
-        """Whether the audit has pseudonyms instead of texts."""
+        """Whether the audit contains pseudonyms instead of texts."""
         return bool(self.summary["redacted"])
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder if reviews may be written there. The folder is None for an installed package."""
+        """The pack's folder if reviews may be written there. It is None for an installed package."""
         if self.root is None:
             return None
         return None if is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
-        """Return the current states of findings. If `base` names an earlier audit, they are compared with it."""
+        """Return the current states of findings, compared with the earlier audit `base` if given."""
         name = base or self.base
         found = self._against(name).get() if name else self._alone
         found.refresh()
@@ -195,7 +195,7 @@ class View:
             return found
 
     def _begun(self, name: str) -> Prepared[Standings]:
-        """Start reading an earlier audit in a thread, because reading a large audit takes seconds."""
+        """Start reading an earlier audit in a thread. A large audit takes seconds."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
             raise UsageError(f"no earlier audit `{name}` was found here", hint=f"known: {known}")
@@ -213,7 +213,7 @@ class View:
 
     @property
     def stale(self) -> str:
-        """Return the command that refreshes the audit if its pack has changed, or else an empty string."""
+        """Return the command that updates the audit if its pack has changed. Otherwise, return an empty string."""
         audited = read_audited(self.out)
         if self._pack is None or self.root is None or self.own_root is None or audited is None:
             return ""
@@ -230,7 +230,7 @@ class View:
 
     @property
     def unsettled(self) -> str:
-        """Say how many calls reviewers have settled since the audit."""
+        """Say how many calls reviewers have settled after the audit."""
         self._alone.refresh()
         count = self._alone.index.states(Wanted())["attested"]
         return counted(count, "call") if count else ""
@@ -259,14 +259,14 @@ class View:
 
 
 class Opened:
-    """A view of an audit whose files may be rewritten while its pages are open."""
+    """A view of an audit. Its files may be rewritten while its pages are open."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._next: Prepared[View] | None = None
 
     def refresh(self) -> None:
-        """Read the audit again if its files have changed. Raises Preparing while this is in progress."""
+        """Read the audit again if its files have changed. Raise Preparing while it is being read."""
         coming = self._next
         if coming is None and not self.view.is_outdated():
             return
@@ -289,7 +289,7 @@ class AuditPages(Pages):
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """Return the pack's folder: the given one, the one that the audit recorded, or a built-in pack with that name."""
+    """Return the pack's folder: the given one, the one from the audit's record, or a built-in pack with that name."""
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary["pack"]
@@ -318,7 +318,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Return other audits by name: those of the same pack in neighbouring folders, and the given one."""
+    """Return the given audit and other audits of the same pack in neighbouring folders, by name."""
     own = (_pack_name(out), out.resolve())
     found: dict[str, Path] = {}
     for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:
@@ -334,7 +334,7 @@ def conversations_of(summary: JsonRecord) -> int:
 
 
 def read_summary(out: Path) -> JsonRecord:
-    """Return the summary of an audit, or an empty one if it cannot be read."""
+    """Return the summary of an audit, or an empty one if it is unreadable."""
     try:
         return Store(out).summary
     except (BylawError, OSError):

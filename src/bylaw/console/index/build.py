@@ -1,4 +1,4 @@
-"""Builds the index of an audit in one pass over its files. A temporary file is moved into place at the end.
+"""Builds the index of an audit in one pass over its files.
 
 Lists group findings by reason.
 """
@@ -37,7 +37,7 @@ _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?"
 
 
 class Reason(Struct, frozen=True):
-    """A policy, its verdict, and the reason for the verdict."""
+    """A policy, its verdict, and the reason for it."""
 
     policy: str
     verdict: str
@@ -46,13 +46,13 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The reason's id for use in page addresses. It is the same in every audit."""
+        """The reason's id in page addresses. It is the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
-    """Return the gravest policy of a flagged call, with its reason."""
+    """Return the gravest policy of a flagged call, and the reason."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:
@@ -62,7 +62,7 @@ def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
 
 
 def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
-    """Return the reason that all breaches of a rule share."""
+    """Return the reason shared by all breaches of a rule."""
     return Reason(policy, "broken", severity, "rule broken" if rule == policy else f"rule {rule} broken")
 
 
@@ -75,9 +75,9 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
 
 
 def exchange_of(opened: JsonRecord) -> str:
-    """Return the steps of the question and answer behind an undecided consent. The result is empty for other rules.
+    """Return the steps of an undecided consent's question and answer. For other rules, return none.
 
-    Calls that share a question and answer have the same steps.
+    Calls with the same question and answer have the same steps.
     """
     why = undecided_consent(opened)
     return f"{why.get('told_at', '')}-{why.get('answered_at', '')}" if why is not None else ""
@@ -97,12 +97,12 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
 
 
 def _likeness(words: str) -> str:
-    """Remove values from a text, so that findings that differ only in values share a reason."""
+    """Remove values from a text, so that findings with different values can share a reason."""
     return cut(_VALUES.sub("…", words), 200)
 
 
 VERSION = "10"
-"""An index with another version is rebuilt."""
+"""An index with a different version is rebuilt."""
 NAME = "console.db"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -128,8 +128,8 @@ CREATE TABLE findings (
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""A `cell` groups findings that differ only in their text. `words` is the text of a finding, and `talk` the text of a
-conversation. `packed` is a conversation that the audit did not keep and that was read from the logs.
+"""A `cell` groups findings that differ only in their text. `words` contains the text of findings, and `talk` the text
+of conversations. `packed` is a conversation that was read from the logs because the audit did not keep it.
 """
 
 INDICES = """
@@ -145,14 +145,14 @@ UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation 
   WHERE f.conversation = conversations.number AND c.executed IS NOT 0);
 """
 SAID = 4_000
-"""The number of characters of a message or result that can be searched."""
+"""The maximum number of searchable characters in a message or result."""
 TALK = 60_000
-"""The number of characters of a conversation that can be searched."""
+"""The maximum number of searchable characters in a conversation."""
 _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "tables/schema.json")
 
 
 def open_index(out: Path) -> Index:
-    """Return the index of the audit in `out`. Build the index again if the files have changed."""
+    """Return the index of the audit in `out`. Rebuild it if the files have changed."""
     store, stamp = Store(out), stamp_of(out)
     places = (out, _aside(out))
     for place in places:
@@ -163,7 +163,7 @@ def open_index(out: Path) -> Index:
             place.mkdir(parents=True, exist_ok=True)
             _make(store, place / NAME, stamp)
         except (OSError, sqlite3.OperationalError):
-            # If the folder is read-only, use this machine's temporary files.
+            # If the folder is read-only, use the machine's temporary folder.
             continue
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
@@ -176,7 +176,7 @@ def _aside(out: Path) -> Path:
 
 
 def stamp_of(out: Path) -> str:
-    """Return the sizes and times of an audit's files, which identify the audit."""
+    """Return the sizes and times of an audit's files. They identify the audit."""
     found = ((name, out / name) for name in _SOURCES)
     stats = ((name, path.stat()) for name, path in found if path.is_file())
     return " ".join((VERSION, *(f"{name}:{each.st_size}:{each.st_mtime_ns}" for name, each in stats)))
@@ -200,7 +200,7 @@ def _make(store: Store, path: Path, stamp: str) -> None:
     os.close(handle)
     try:
         with closing(sqlite3.connect(rough, isolation_level=None)) as database:
-            # An incomplete index is never used, so it need not survive a crash.
+            # The index need not survive a crash, because an incomplete index is never used.
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(TABLES)
@@ -252,7 +252,7 @@ class _Builder:
             rules = opened if verdict == "inconclusive" else []
             self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
-            # An undecided call counts as one finding, even if several rules are undecided.
+            # An undecided call is one finding, even if several rules are undecided.
             reason = reason_of_open(self._severity(opened[0]["policy"]), opened[0])
             self._add(CALLS, place, call, own, reason, [], opened, exchange_of(opened[0]))
 
@@ -273,7 +273,7 @@ class _Builder:
         rules: Sequence[JsonRecord],
         exchange: str = "",
     ) -> None:
-        """Add a finding. `judged` are policies with a guard, and `rules` are policies with a rule."""
+        """Add a finding. `judged` are policies with a guard. `rules` are policies with a rule."""
         self._count += 1
         charges = [(policy["id"], policy[self._store.criterion]) for policy in judged]
         charges += [(rule["policy"], reason.verdict) for rule in rules]
@@ -285,7 +285,7 @@ class _Builder:
         try:
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", row)
         except sqlite3.IntegrityError:
-            # If two lines have the same id, show both.
+            # If two lines have the same id, show both of them.
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
         shared = (name, line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
         own = (_words_of_call(line, judged), *(value for rule in rules for value in rule.values()))

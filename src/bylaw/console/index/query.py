@@ -1,4 +1,4 @@
-"""Reads an index: findings by reason, filter and search, their counts, and conversations."""
+"""Reads an index: findings, their counts, and conversations, with filters and search."""
 
 import sqlite3
 import threading
@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
-"""The state of a finding: `new`; `still` there since an earlier audit; `open`, which means undecided; `attested` by a
+"""The state of a finding: `new`; `still` present in a later audit; `open`, which means undecided; `attested` by a
 reviewer; `waived`; `false-alarm`; or `refused` by the tool.
 """
 STATES: tuple[State, ...] = get_args(State)
@@ -29,8 +29,8 @@ CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings IN
 CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 """
-"""`standing` holds the findings whose state differs from the default of their cell. `found` holds the findings of the
-last search. A `tally` counts findings by cell and state, and every number on a page is a sum over a tally.
+"""`standing` contains findings whose state differs from their cell's default. `found` contains the results of the last
+search. `tally` counts findings by cell and state. Every number on a page is a sum over such counts.
 """
 _STATE = "COALESCE(s.state, c.state)"
 _TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell
@@ -43,12 +43,12 @@ _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""The policies for each finding. Inconclusive policies are left out if another policy found a fault."""
+"""The policies of each finding. If a policy found a fault, inconclusive policies are left out."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """A filter for findings, as in the address of a page. Empty fields do not filter."""
+    """A filter for findings from a page's address. Empty fields match everything."""
 
     policy: str = ""
     agent: str = ""
@@ -66,7 +66,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
         return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")
 
     def address(self, path: str = "/findings", **changes: str) -> str:
-        """Return the address of a page with the same filters, except for `changes`."""
+        """Return the address of a page with the same filters, and with `changes` applied."""
         parts = {name: value for name, value in (asdict(self) | changes).items() if value}
         if parts.get("state") == "new":
             del parts["state"]
@@ -74,7 +74,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the filter restricts anything besides the state."""
+        """Whether the filter has any condition besides the state."""
         return any((self.policy, self.agent, self.verdict, self.tool, self.q))
 
 
@@ -89,7 +89,7 @@ class ReasonRow(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """A finding in a list, and the place of its line in the audit's files."""
+    """A finding in a list, and the position of its line in the audit's files."""
 
     number: int
     id: str
@@ -107,11 +107,11 @@ class FindingRow(Struct, frozen=True):
     severity: str
     state: State
     exchange: str
-    """The steps of the question and the answer for an undecided consent, or empty for any other finding."""
+    """For an undecided consent: the steps of the question and the answer. Otherwise empty."""
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """A key shared by all undecided consents that are covered by one customer answer."""
+        """A key that undecided consents with the same customer answer share."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
@@ -128,7 +128,7 @@ class ConversationRow(Struct, frozen=True):
 
 
 class Index:
-    """The index of an audit. It serves one thread at a time."""
+    """The index of an audit. Only one thread at a time can use it."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.store = store
@@ -153,7 +153,7 @@ class Index:
             return self._database.execute(query, values).fetchall()
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the state of findings by id. All other findings have the default state of their cell."""
+        """Set the states of findings by id. Other findings have their cell's default state."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
@@ -167,7 +167,7 @@ class Index:
         self.rows(f"INSERT INTO temp.{table} {_TALLY} {where} GROUP BY 1, 2")
 
     def _counted(self, wanted: Wanted) -> str:
-        """Return the table of counts to add up, either for all findings or for the search results."""
+        """Return the table of counts for all findings or for the search results."""
         pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
         if not pieces:
             return "tally"
@@ -181,7 +181,7 @@ class Index:
         return "found_tally"
 
     def reasons(self, wanted: Wanted) -> list[ReasonRow]:
-        """Return the reasons of the wanted findings, gravest first."""
+        """Return the reasons of the matching findings, gravest first."""
         columns = "r.key, r.policy, r.verdict, r.severity, r.words, sum(t.findings), "
         columns += "sum(CASE WHEN c.executed IS 0 THEN t.findings ELSE 0 END)"
         rest = f"GROUP BY r.number ORDER BY min(c.gravity), 6 DESC, r.number LIMIT {ROWS}"
@@ -193,9 +193,9 @@ class Index:
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """Return the next wanted finding, first with the same reason, then with the next reason, and then from the top.
+        """Return the next matching finding: first with the same reason, then with the next, and then from the top.
 
-        Calls that are covered by one customer answer count as a single finding.
+        Calls that depend on the same customer answer are treated as one finding.
         """
         keys = [each.key for each in self.reasons(wanted)]
         place = keys.index(row.reason) + 1 if row.reason in keys else 0
@@ -209,7 +209,7 @@ class Index:
     def findings(
         self, wanted: Wanted, *, after: int = 0, limit: int = PAGE, beyond: int | None = None
     ) -> list[FindingRow]:
-        """Return the wanted findings, gravest first, starting at the offset `after` or after the finding with the
+        """Return the matching findings, gravest first. Start at the offset `after`, or after the finding with the
         number `beyond`.
         """
         with self._turn:
@@ -230,7 +230,7 @@ class Index:
             return [FindingRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
-        """Count the wanted findings in each state. The state in the filter is ignored."""
+        """Count the matching findings in each state, ignoring the state in the filter."""
         found = self._sums("t.state, sum(t.findings)", wanted, "GROUP BY 1", without=("state", "reason"))
         return dict.fromkeys(STATES, 0) | dict(found)
 
@@ -256,7 +256,7 @@ class Index:
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
     def sharing(self, row: FindingRow) -> list[FindingRow]:
-        """Return the undecided consents covered by the same customer answer, including this one."""
+        """Return the undecided consents that depend on the same customer answer, including this one."""
         found = (
             (each for each in self.of_conversation(row.conversation) if each.state == "open") if row.exchange else ()
         )
@@ -267,13 +267,13 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def whole(self, name: str) -> dict[str, Any] | None:
-        """Return a conversation with its events, by name. Return None if the conversation is unknown or unavailable."""
+        """Return a conversation with its events, by name. Return None if it is unknown or unavailable."""
         row = self.conversation(name)
         return self.events(row) if row is not None else None
 
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
-        """Return a conversation as the audit kept it, or else as read from its log. Return None if neither is
-        available.
+        """Return a conversation from the audit or, if it is missing there, from its log. Return None if
+        neither has it.
         """
         if row.place is not None:
             return next(self.store.at(CONVERSATIONS, iter((row.place,))))
@@ -283,7 +283,7 @@ class Index:
     def conversations(
         self, *, agent: str = "", q: str = "", kind: str = "", after: int = 0, limit: int = 100
     ) -> list[ConversationRow]:
-        """Return conversations in the audit's order, filtered by agent, by one of `KINDS` and by the text `q`."""
+        """Return conversations in the audit's order. Filter by agent, by one of `KINDS`, and by the text `q`."""
         where, values = [KINDS.get(kind, "1")], list[Any]()
         if agent:
             where.append("agent = ?")
@@ -301,7 +301,7 @@ class Index:
         return self.rows(query, (conversation,))
 
     def totals(self) -> tuple[int, int, int]:
-        """Return the number of conversations, judged calls and findings."""
+        """Return the numbers of conversations, judged calls and findings."""
         query = "SELECT (SELECT count(*) FROM conversations), sum(calls), (SELECT count(*) FROM findings)"
         return self.rows(f"{query} FROM conversations")[0]
 
@@ -312,11 +312,11 @@ class Index:
         }
 
     def verdicts_by_policy(self) -> dict[str, dict[str, int]]:
-        """Count each policy's new findings by that policy's verdict."""
+        """Count the new findings of each policy by the policy's own verdict."""
         return self._policies("policy, verdict", "verdict", "t.state = 'new'")
 
     def _policies(self, columns: str, by: str, where: str) -> dict[str, dict[str, int]]:
-        """Count findings by policy and another column. A finding is counted once for each of its policies."""
+        """Count findings by policy and another column. A finding is counted once per policy."""
         query = f"""SELECT policy, {by}, sum(findings) FROM temp.tally t
             JOIN (SELECT DISTINCT cell, {columns} FROM {_CHARGED}) g ON g.cell = t.cell WHERE {where} GROUP BY 1, 2"""
         found: dict[str, dict[str, int]] = {}
@@ -325,8 +325,8 @@ class Index:
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """Return how many findings a policy has, how many of them are waived, and which other policies the remaining
-        findings have.
+        """Return a policy's number of findings, how many are waived, and which other policies the remaining findings
+        have.
         """
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
             WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
@@ -338,7 +338,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """Return the values that a filter has among the findings in the wanted state, most frequent first."""
+        """Return the values that a filter can have among findings in the selected state, most frequent first."""
         of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
         where, values = _where(Wanted(state=wanted.state))
         query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
@@ -353,9 +353,7 @@ def clean(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a full-text query, which is empty if there are no words. The last word matches as a prefix unless it is
-    short.
-    """
+    """Return a full-text query, or an empty one if there are no words. A long last word matches as a prefix."""
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
         return ""
@@ -367,12 +365,12 @@ def _counts_of(table: str) -> str:
 
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """Return a filter as an SQL condition on rows of counts that are joined to their cell and reason."""
+    """Return a filter as an SQL condition on counts joined to cells and reasons."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # If the filter has a policy, its verdict refers to that policy.
+        # With a policy in the filter, the verdict is that policy's own.
         charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
         parts.append(f"c.number IN ({charged})")
         values += [clean(wanted.policy), clean(wanted.verdict)]
