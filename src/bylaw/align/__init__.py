@@ -1,1 +1,1 @@
-"""Training material for the next model: thoughts, data sets and rewards. Start reading at `reward` and `thought`."""
+"""Training material for a model: thoughts, data sets and rewards. Start reading at `reward` and `thought`."""

@@ -1,11 +1,11 @@
-"""Runs the guards to find the policies that a turn serves through its look-up, question, statement or call.
+"""Runs the guards to find the policies behind a turn's look-up, question, statement or call.
 
-The turn works towards a write. The write's guards run on what the agent had seen before the turn, and again on what it
-had seen afterwards. A look-up or question serves the policies whose evaluation changes between the two runs.
+The turn works towards a write. The write's guards run twice: on what the agent had seen before the turn, and on what it
+had seen afterwards. A look-up or question serves the policies whose result changes.
 
-Notes put a guard's comparisons into words for use in verified thoughts. A guard may compare `starts_at - now() >=
-hours(24)`. A thought that states only the start leaves the calculation to a small model. A thought that contains `24
-hours from now is 2025-03-13 09:00: later` states the result.
+Notes put a guard's comparisons into words for verified thoughts. A guard may compare `starts_at - now() >= hours(24)`.
+A thought with only the start would leave the calculation to a small model. So the thought contains the result: `24
+hours from now is 2025-03-13 09:00: later`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,21 +39,21 @@ class Note(Struct, frozen=True):
     """A comparison that a guard made."""
 
     fact: Fact | None
-    """The fact that is compared, or None if the value comes from the caller or the call rather than from a tool."""
+    """The compared fact. None if the value comes from the caller or the call."""
     words: str
     name: str = ""
     """The name of a value from the caller or the call."""
     value: str = ""
 
     def said(self) -> str:
-        """Put the value from the caller or the call into words, with the comparison."""
+        """Put a value from the caller or the call and its comparison into words."""
         return f"{self.name} {self.value}" + (f" ({self.words})" if self.words else "")
 
 
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
-    """Return the comparisons that a guard makes before its answer, as far as they are known."""
+    """Return the known comparisons before a guard's answer."""
     run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
@@ -63,7 +63,7 @@ def notes_of(
 
 
 class _Noting(GuardRun):
-    """A run that records comparisons."""
+    """A run that records its comparisons."""
 
     __slots__ = ("facts", "gaps", "last", "notes")
 
@@ -71,11 +71,11 @@ class _Noting(GuardRun):
         super().__init__(*given, **named)
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
-        """The values that a guard read. A compared value is recognised by identity."""
+        """The values that a guard read. Compared values are found by identity."""
         self.gaps: list[tuple[Any, Any, Any]] = []
-        """Differences between values, each with its two operands."""
+        """Differences between values, each with its operands."""
         self.last: Fact | None = None
-        """The fact that the guard read last."""
+        """The last fact that the guard read."""
 
     def read(self, spec: Spec, key: Any) -> Any:
         value = super().read(spec, key)
@@ -128,7 +128,7 @@ class _Noting(GuardRun):
     # Notes.
 
     def compared(self, one: Any, other: Any) -> None:
-        """Note a comparison between two known values on the path that the guard takes."""
+        """Note a comparison of two known values on the guard's path."""
         if not self.is_noting or isinstance(one, Unknown) or isinstance(other, Unknown):
             return
         one, other = (each if each.__class__ is not bool else int(each) for each in (one, other))
@@ -159,7 +159,7 @@ class _Noting(GuardRun):
         return False
 
     def left_over(self, value: Any, rest: Any) -> bool:
-        """Note `amount <= paid - refunded` as a comparison of an amount with the remainder."""
+        """Note `amount <= paid - refunded` as a comparison of an amount with the remaining amount."""
         found = next((each for each in reversed(self.gaps) if each[0] is rest), None)
         fact = self.fact_of(found[2]) if found is not None else None
         if fact is None:
@@ -168,7 +168,7 @@ class _Noting(GuardRun):
         return True
 
     def asked_for(self, one: Any, other: Any) -> None:
-        """Note a comparison of an argument with a limit. The limit may depend on the last fact that was read."""
+        """Note a comparison of an argument with a limit, which may depend on the last fact."""
         for value, against in ((one, other), (other, one)):
             name = self.argument_of(value)
             if name and self.last is not None:
@@ -200,7 +200,7 @@ class _Noting(GuardRun):
         return next((fact for known, fact in reversed(self.facts) if known is value), None)
 
     def argument_of(self, value: Any) -> str:
-        """Return the argument of the call from which an amount comes."""
+        """Return the call argument that contains an amount."""
         for name, given in self.arguments.items():
             try:
                 if isinstance(value, Decimal) and not isinstance(given, bool) and Decimal(str(given)) == value:
@@ -239,8 +239,8 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """Return a duration in days if it exceeds two whole days, otherwise in hours or minutes, as policies state
-    durations.
+    """Return a duration in the units that policies use: days if it is more than two whole days, otherwise hours or
+    minutes.
     """
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
@@ -253,50 +253,50 @@ def _span(span: timedelta) -> str:
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]
 
 _APART = 1 << 30
-"""A turn number that no recorded turn has."""
+"""No recorded turn has this number."""
 
 
 class Serving(Struct, frozen=True):
-    """The write that a turn works towards: the next one that is made or refused."""
+    """The write that a turn works towards: the next write that is made or refused."""
 
     call: Call
     is_made: bool = True
 
 
 class Saw(Struct, frozen=True):
-    """A fact that the write's guards read, with the value seen."""
+    """A fact that the write's guards read, and its value."""
 
     fact: Fact
     field: Field
     value: Any
     notes: tuple[str, ...] = ()
-    """The value with which the guards compared the fact."""
+    """The value that the guards compared with the fact."""
 
 
 class Bearing(Struct, frozen=True):
-    """What the write's guards and rules say at one turn."""
+    """The results of the write's guards and rules at one turn."""
 
     purpose: Purpose
     serving: Serving | None
     policies: tuple[Policy, ...]
-    """The policies that the turn serves (A), in the pack's order."""
+    """The policies that the turn serves (A), in pack order."""
     news: tuple[Saw, ...] = ()
-    """Facts that the guards read and that the agent has seen since its last turn."""
+    """Facts that the guards read and the agent has seen since its last turn."""
     seen: tuple[Saw, ...] = ()
-    """All facts that the guards read and that the agent had seen."""
+    """All facts that the guards read and the agent had seen."""
     weighed: tuple[Saw, ...] = ()
-    """The facts in `seen` that determine a value of the call."""
+    """Facts in `seen` that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """The values that the served policies compare with the call's arguments, regardless of what was seen."""
+    """Values that the served policies compare with the call's arguments, seen or unseen."""
     lacking: tuple[Fact, ...] = ()
     """Unseen facts that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
-    """What the policies require the agent to ask the user."""
+    """Questions that the policies require the agent to ask the user."""
     denials: tuple[str, ...] = ()
-    """The reasons given by the guards that deny."""
+    """The reasons of the guards that deny."""
     is_settled: bool = False
-    """Whether every guard permits the write, given what was seen. If the turn is the write itself, the write must also
-    comply with every rule.
+    """Whether every guard permits the write, given the facts seen. If the turn is the write itself, it must also comply
+    with every rule.
     """
 
     @property
@@ -305,7 +305,7 @@ class Bearing(Struct, frozen=True):
 
 
 def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
-    """Return the next write in a recorded conversation. A log does not show which writes the agent refused."""
+    """Return the next write in a recorded conversation. A log does not show refused writes."""
     for event in events[start:]:
         if isinstance(event, Call) and event.by == "agent" and not event.fault and _effect(pack, event) == "write":
             return Serving(event)
@@ -319,7 +319,7 @@ def bearing(
     serving: Serving | None,
     purpose: Purpose | None = None,
 ) -> Bearing:
-    """Return what the guards and rules say about the turn at `span`.
+    """Return the results of the guards and rules for the turn at `span`.
 
     `events` include at least the turn's results, if known. By default, `purpose` is found from the events.
     """
@@ -371,7 +371,7 @@ def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
 
 
 class _Look:
-    """Evaluates a call's guards on what had been seen at one point in a conversation."""
+    """Runs a call's guards on the facts seen at one point in a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
@@ -383,7 +383,7 @@ class _Look:
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
     def shown_by(self, turn: Sequence[Event]) -> set[str]:
-        """Return the policies that lack a fact that the turn's look-ups are declared to show."""
+        """Return the policies that lack a fact that the turn's look-ups show."""
         looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
         return {
             each.policy.id
@@ -410,14 +410,12 @@ class _Look:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
 
     def breaking(self, *, or_open: bool = False) -> set[str]:
-        """Return the policies whose rules the call would break now. If `or_open` is set, include policies with
-        undecided rules.
-        """
+        """Return the policies whose rules the call would break now. With `or_open`, include undecided rules."""
         found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
         return {each.rule.policy for each in found}
 
     def weighing(self) -> set[str]:
-        """Return the policies that determine an argument that is not a name or id, such as an amount or a tier."""
+        """Return the policies that determine an amount, a tier or another argument that is not a name or id."""
         values = valued(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id
@@ -426,7 +424,7 @@ class _Look:
         }
 
     def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
-        """Return unseen facts that a guard reads or would read next."""
+        """Return the unseen facts that a guard reads or would read next."""
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
 
@@ -438,7 +436,7 @@ class _Look:
         }
 
     def seen(self, notes: Iterable[Note] = ()) -> list[tuple[Saw, int]]:
-        """Return the facts that the guards read and that the agent has seen, each with the step that showed it."""
+        """Return the facts that the guards read and the agent has seen, each with the step that showed it."""
         found: list[tuple[Saw, int]] = []
         held: dict[Fact, list[str]] = {}
         for note in notes:
@@ -469,7 +467,7 @@ class _Look:
 
 
 def valued(pack: Pack, tool: str) -> frozenset[str]:
-    """Return the arguments that a tool's guards compare, such as amounts and tiers, but not names and ids."""
+    """Return the arguments that a tool's guards compare, such as amounts and tiers, without names and ids."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
     keys = frozenset(name for guard in guards for name in guard.arguments[0])
@@ -493,7 +491,7 @@ def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
 
 
 def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving) -> Purpose:
-    """Return whether the turn asks for a fact that only the user knows, while policies still depend on it."""
+    """Return whether the turn asks for a fact that only the user knows, and policies still depend on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
     open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
     if "?" not in text or not open_before:
@@ -514,7 +512,7 @@ def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
 
 
 def _untold(pack: Pack, call: Call) -> Call:
-    """Return the call without arguments that only repeat the user's words."""
+    """Return the call without arguments that only repeat the user's text."""
     told = {
         saying.argument
         for entity in pack.schema.entities.values()
@@ -532,14 +530,14 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
 
 
 def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
-    """Whether the call may break a rule now but would comply with it if the user agreed to this turn."""
+    """Whether the call would comply with a rule only if the user agreed to this turn."""
     yes = Message("user", "Yes.", turn=_APART - 1)
     unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
     return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))
 
 
 def _answered(events: Sequence[Event], span: TurnSpan) -> int:
-    """Return the position after the replies to a turn. The replies are its results or the user's answer."""
+    """Return the position after the replies to a turn: its results or the user's answer."""
     at = span.end
     while at < len(events):
         event = events[at]

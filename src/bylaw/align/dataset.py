@@ -1,12 +1,12 @@
 """The data sets for the three stages, in the format of TRL and ms-swift: `messages`, and `tools` as JSON text.
 
 A model learns the assistant's messages. Stage 1 has the policy in the system message and no thoughts. Stage 2 has
-thoughts and no policy. `answers` has neither, so that the effect of the thoughts can be measured. `rl` contains turns
-that a model tries and for which it is rewarded. The source is a pack's own tasks or recorded conversations.
+thoughts and no policy. `answers` has neither, to measure the effect of the thoughts. `rl` contains turns with a reward.
+The source is a pack's own tasks or recorded conversations.
 
-Preference pairs come from an audit: the flagged call, and the look-up that was missing before it. Neither side has a
-thought. A true thought can lead to the look-up but not to the flagged call, so in pairs with thoughts a model would
-learn whether a thought is present instead of which call is right.
+Preference pairs come from an audit: a flagged call, and the look-up that was missing before it. They have no thoughts.
+A true thought can lead to the look-up but not to the flagged call. So with thoughts, a model would learn only whether a
+thought is present.
 """
 
 import hashlib
@@ -65,14 +65,14 @@ def tools_text(pack: str) -> str:
 
 
 def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """Return a row that contains a whole conversation, of which the assistant's messages are learned."""
+    """Return a row with a whole conversation. A model learns its assistant messages."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
 def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
-    """Return a turn for a model to try, with the messages before it and everything on which its reward depends."""
+    """Return a turn for a model to try, with the messages before it and the data for its reward."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     required = sorted(lesson.bearing.required)
@@ -97,9 +97,9 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
 def turn_rows(
     pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0, for_judge: bool = False
 ) -> list[Row]:
-    """Return `count` turns in order, drawn at random from some conversations.
+    """Return `count` random turns in order, from some conversations.
 
-    A text that only a model could check is left out unless `for_judge` is set.
+    Texts that only a model could check are left out unless `for_judge` is set.
     """
     turns = [(talk, lesson) for talk in talks for lesson in talk.lessons if for_judge or is_graded(lesson)]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
@@ -107,8 +107,8 @@ def turn_rows(
 
 
 def is_graded(lesson: Lesson) -> bool:
-    """Whether an output in place of this one can be graded without a model. This is possible for a call or for a text
-    with slots.
+    """Whether a model's output for this turn can be graded without a judge. The turn must be a call or a text with
+    slots.
     """
     return lesson.call is not None or bool(lesson.slots)
 
@@ -130,11 +130,11 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 NESTED = ("expected", "policies", "slots")
-"""Columns whose structure varies. Parquet stores them as JSON text."""
+"""Columns without a fixed structure. Parquet stores them as JSON text."""
 
 
 def write_parquet(out: Path) -> None:
-    """Write a Parquet file next to every set in a folder."""
+    """Write each set in a folder as a Parquet file too."""
     for file in sorted(out.glob("*.jsonl")):
         rows = (
             {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
@@ -162,11 +162,11 @@ class SetFile(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """How the data sets in a folder were made."""
+    """How a folder's data sets were made."""
 
     schema: str
     pack: str
-    """The pack, as named in the command."""
+    """The pack's name in the command."""
     pack_version: str
     pack_digest: str
     command: str
@@ -182,9 +182,7 @@ def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterabl
 
 
 def find_manifest(data: Path) -> Manifest | None:
-    """Return the manifest for a folder of sets, or for the folder that contains a file of rows. Return None if there is
-    none.
-    """
+    """Return the manifest of a folder, or of the folder that contains a file of rows. Return None if there is none."""
     path = (data if data.is_dir() else data.parent) / NAME
     if not path.is_file():
         return None
@@ -223,7 +221,7 @@ class Source(Struct, frozen=True):
     """A one-sentence description."""
     command: str
     dropped: Mapping[str, int]
-    """How many conversations were left out, by reason."""
+    """The number of conversations left out, by reason."""
     thoughts: Literal["verified", "written"] = "verified"
 
 
@@ -232,7 +230,7 @@ def sets_in(out: Path) -> list[str]:
 
 
 def write_card(out: Path, pack: Pack, source: Source, *, ungraded: int = 0) -> Path:
-    """Write `README.md` next to the sets. `ungraded` is the number of held-out texts that are not in `rl`."""
+    """Write `README.md` for the sets. `ungraded` is the number of held-out texts that are missing from `rl`."""
     files = sets_in(out)
     configs = "\n".join(f"  - config_name: {name}\n    data_files: {name}.jsonl" for name in files)
     dropped = "\n".join(f"| {why} | {count} |" for why, count in sorted(source.dropped.items()))
@@ -288,32 +286,32 @@ class Marked(Struct, frozen=True):
     """An audited call and its location."""
 
     place: str
-    """Conversation and step."""
+    """The conversation and the step."""
     verdict: str
     policies: tuple[str, ...]
-    """The policies that the call broke or complied with only by luck."""
+    """The policies that the call broke, or complied with only by luck."""
     prompt: tuple[dict[str, Any], ...]
     made: str
-    """The call in the form in which a model writes it."""
+    """The call as a model writes it."""
     lacked: str = ""
-    """The look-up that would have shown the missing facts. It is empty if the audit does not name one."""
+    """The look-up that would have shown the missing facts, or an empty text if the audit names none."""
 
     @property
     def is_flagged(self) -> bool:
-        """Whether it was a mistake to make the call at this point."""
+        """Whether the call was a mistake at this point."""
         return self.verdict != "compliant"
 
 
 class Pairs(Struct, frozen=True):
     pairs: int
     examples: int
-    """How many labelled rows there are for KTO."""
+    """The number of labelled rows for KTO."""
     without: Mapping[str, int]
-    """The number of flagged calls that have no pair, by verdict. No look-up would have helped with these calls."""
+    """The number of flagged calls without a pair, by verdict. A look-up would not have helped them."""
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
-    """Yield the flagged calls of a conversation, and those that are certainly correct."""
+    """Yield a conversation's flagged calls and its certainly correct calls."""
     if not judged.calls:
         return
     made = list(turns_of(trajectory))
@@ -344,7 +342,7 @@ def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, 
 
 
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
-    """Return whether the call is flagged by a guard or a rule, or is right. Return None if this is undecided."""
+    """Return True if a guard or rule flags the call, False if the call is right, and None if undecided."""
     verdict = call[criterion]
     if verdict in FLAGGED:
         return verdict
@@ -375,7 +373,7 @@ def pair_row(marked: Marked) -> Row:
 
 
 def example_rows(marked: Marked) -> list[Row]:
-    """Return rows for KTO: the call with its label, and the look-up that should have been made instead."""
+    """Return rows for KTO: the labelled call, and the look-up that should have come first."""
     said = [(marked.made, not marked.is_flagged), *([(marked.lacked, True)] if marked.lacked else [])]
     return [
         {
@@ -396,7 +394,7 @@ def write_pairs(
     *,
     command: str = "",
 ) -> Pairs:
-    """Write `dpo.jsonl`, `kto.jsonl` and `data.json`, based on recorded conversations and their audit."""
+    """Write `dpo.jsonl`, `kto.jsonl` and `data.json` from recorded conversations and their audit."""
     found = [
         marked
         for file, each in logs
@@ -416,13 +414,11 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""The share of recorded conversations that is set aside for RL turns. If there are two or more conversations, at least
-one is set aside.
-"""
+"""The share of recorded conversations to set aside for RL turns, at least one of two or more."""
 Keep = Literal["failed", "flagged", "open"]
-"""Kinds of conversations to keep although they are left out by default: failed, flagged by an audit, or undecided."""
+"""Kinds of conversations that are otherwise left out: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
-"""Called with the name of the current work, the number of finished items and the total."""
+"""Called with the name of the current work, the number of finished items, and the total."""
 
 
 def build_from_tasks(
@@ -436,7 +432,7 @@ def build_from_tasks(
     command: str = "",
     watch: Watch | None = None,
 ) -> Path:
-    """Make sets from the gold conversations of a pack's desk. Return the path of the data card.
+    """Make sets from a pack's practice tasks. Return the data card's path.
 
     `times` and `rl_times` multiply the usual numbers of tasks for training and for RL.
     """
@@ -450,7 +446,9 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """Return the gold conversations for one part of a desk. Tasks that the expert fails are counted in `dropped`."""
+    """Return the correct conversations for one part of a desk's tasks. `dropped` counts the tasks that the expert
+    fails.
+    """
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):
@@ -477,10 +475,9 @@ def build_from_logs(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Make sets from recorded conversations that are fit for learning. Return the path of the data card.
+    """Make sets from suitable recorded conversations. Return the data card's path.
 
-    `auditor` says which conversations an audit flags or leaves undecided. By default, the conversations are audited
-    here, without a world.
+    `auditor` says which conversations are flagged or undecided. By default, they are audited here, without a world.
     """
     held = pack_named(pack)
     audited = auditor or FreshAudit(pack)
@@ -529,7 +526,7 @@ def _left_out(
 
 
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
-    """Return the advice that is given when no conversation is left."""
+    """Return advice for the case that no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
         return "pass --world to settle undecided conversations, or --keep-open to keep them"
     if "failed" not in keep and set(dropped) - {"unreadable"}:
@@ -549,7 +546,7 @@ def write_sets(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Write the sets, `data.json` and the card. Without the policy's document, there is no set for stage 1."""
+    """Write the sets, `data.json` and the card. Stage 1 needs the policy document."""
     out.mkdir(parents=True, exist_ok=True)
     held = pack_named(pack)
     (out / "stage1.jsonl").unlink(missing_ok=True)

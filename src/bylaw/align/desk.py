@@ -1,4 +1,4 @@
-"""Practice tasks, scripted users and tools for agents that work with one pack. Packages register a desk under
+"""Practice tasks, scripted users and tools for agents that work with a pack. Packages register a desk under
 `bylaw.desks`.
 """
 
@@ -43,7 +43,7 @@ class Act(Protocol):
 
     @property
     def slots(self) -> Sequence[tuple[Any, str, tuple[str, ...]]]:
-        """The values that the text must state, each with its kind and patterns that match it."""
+        """The values that the text must state, each with its kind and matching patterns."""
         ...
 
     @property
@@ -56,12 +56,12 @@ class Act(Protocol):
 
 
 class Expert(Protocol):
-    """Plays one task without a mistake. Its turns become training data."""
+    """Plays one task without mistakes. Its turns become training data."""
 
     def act(self) -> Act: ...
 
     def answered(self, answer: Any) -> None:
-        """Receive the result of the last call."""
+        """Receive the last call's result."""
         ...
 
     def replied(self, text: str) -> None:
@@ -70,7 +70,7 @@ class Expert(Protocol):
 
 
 class Desk(Protocol):
-    """The practice tasks of one pack. Evaluating an agent needs only `tasks`, so other methods may return nothing."""
+    """A pack's practice tasks. To evaluate an agent, only `tasks` is needed, so other methods may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:
@@ -78,11 +78,11 @@ class Desk(Protocol):
         ...
 
     def tasks(self, part: str, times: int) -> Sequence[Task]:
-        """Return the tasks of a part. `times` multiplies the usual number of tasks for the learning parts."""
+        """Return a part's tasks. `times` multiplies the usual number of learning tasks."""
         ...
 
     def expert(self, task: Task) -> Expert | None:
-        """Return an expert for the task, or None."""
+        """Return the task's expert, or None."""
         ...
 
     def agents(self) -> Mapping[str, Agent]:
@@ -92,7 +92,7 @@ class Desk(Protocol):
 
 @cache
 def open_desk(pack: str) -> Desk:
-    """Return the desk that an installed package registers under the pack's name."""
+    """Return an installed package's desk for the pack."""
     name = pack_named(pack).name
     found = entry_points(group=GROUP)
     if name in found.names:
@@ -106,9 +106,9 @@ def open_desk(pack: str) -> Desk:
 
 
 def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[Task]:
-    """Return the tasks from one part (training, development, test or rl) of a pack's desk.
+    """Return the tasks in one part (training, development, test or rl) of a pack's desk.
 
-    `times` multiplies the usual number of tasks in the training and rl parts.
+    `times` multiplies the usual number of training and rl tasks.
     """
     desk = open_desk(pack)
     if part not in desk.parts:
@@ -117,7 +117,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
 
 
 def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
-    """Open an agent: `http://...` with a model name, a checkpoint folder, or a script of the pack's desk."""
+    """Open an agent: `http://...` with a model name, a checkpoint folder, or a script from the pack's desk."""
     if said.startswith(("http://", "https://")):
         if not model:
             raise UsageError("the endpoint needs a model name", hint="name it with --model")
@@ -136,7 +136,7 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
 
 
 def endpoint(address: str, model: str) -> Generate:
-    """Return a model behind an OpenAI-compatible API. Many conversations are sent at once. The temperature is 0."""
+    """Return a model behind an OpenAI-compatible API. Sends many conversations at once, with temperature 0."""
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
@@ -147,9 +147,7 @@ def endpoint(address: str, model: str) -> Generate:
 
 
 def as_chat(message: ChatMessage) -> tuple[Any, str]:
-    """Return the role and content of a message. Tool results become user messages, because calls are plain
-    text here.
-    """
+    """Return a message's role and content. Tool results become user messages, because calls are plain text here."""
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]

@@ -1,7 +1,7 @@
-"""Plays one task step by step: a model's outputs, with the replies of the tools and the user.
+"""Plays one task step by step: a model's outputs, and the replies of the tools and the user.
 
-Many episodes can be played together. Pass all their `messages` to a model, `step` each episode with the model's output,
-and continue until all episodes are `done`. A step takes well under a millisecond.
+Many episodes can be played together. Pass all their `messages` to a model, `step` each episode with its output, and
+continue until all are `done`. A step takes well under a millisecond.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ FAULTS = 4
 
 
 class Ending(Protocol):
-    """How a conversation ended according to the task's own ground truth rather than the guards behind the rewards."""
+    """The outcome according to the task's own ground truth. Rewards use the guards instead."""
 
     @property
     def database(self) -> bool:
-        """Whether the records are in the correct final state."""
+        """Whether the records are correct at the end."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Scene(Protocol):
     def opening(self) -> str: ...
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """Return a tool's result. The arguments are known to fit the tool's declaration."""
+        """Return a tool's result. The arguments already fit the tool's schema."""
         ...
 
     def hear(self, text: str) -> str | None:
@@ -49,14 +49,14 @@ class Scene(Protocol):
         ...
 
     def ending(self) -> Ending:
-        """Return the ending. This method is called once, at the end."""
+        """Return the ending. Called once, at the end."""
         ...
 
     def close(self) -> None: ...
 
 
 class Task(Protocol):
-    """A task that a user has for an agent, with its own records."""
+    """A user's task for an agent, with its own records."""
 
     @property
     def id(self) -> str: ...
@@ -71,39 +71,39 @@ class Task(Protocol):
 
     @property
     def turns(self) -> int:
-        """Return the maximum number of turns for the agent."""
+        """Return the agent's maximum number of turns."""
         ...
 
     def scene(self) -> Scene: ...
 
 
 class Words(Struct, frozen=True):
-    """The number of words in all model calls of one episode."""
+    """The number of words in all of an episode's model calls."""
 
     prompt: int
-    """Words in prompts, including the lines that list the tools."""
+    """Words in prompts, including the tool lists."""
     schema: int
-    """Words in the lines that list the tools."""
+    """Words in the tool lists."""
     output: int
 
 
 class Outcome(Struct, frozen=True):
     task: str
     database: bool
-    """Whether the records are in the correct final state."""
+    """Whether the records are correct at the end."""
     told: bool
     """Whether the agent told the user everything that the task requires."""
     turns: int
     words: Words
     events: tuple[Event, ...]
-    """The conversation in the form that an audit reads."""
+    """The conversation as an audit reads it."""
     thoughts: tuple[str, ...]
     faults: int
-    """The number of outputs that were unreadable, or that called an unknown tool or had invalid arguments."""
+    """The number of outputs that were unreadable, named an unknown tool, or had invalid arguments."""
 
     @property
     def success(self) -> bool:
-        """Whether the records are in the correct final state and the agent told the user everything required."""
+        """Whether the records are correct at the end and the agent told the user everything required."""
         return self.database and self.told
 
 
@@ -185,7 +185,7 @@ class Episode:
         self._size += len(content.split())
 
     def outcome(self) -> Outcome:
-        """Return the result. This ends the episode."""
+        """Return the result and end the episode."""
         if self._ending is None:
             self.done = True
             self._ending = self.scene.ending()
@@ -205,7 +205,7 @@ class Episode:
 
 
 def misfit(arguments: dict[str, Any], parameters: dict[str, Any], required: tuple[str, ...]) -> str:
-    """Return the reason why arguments do not fit the tool's declaration, or an empty string."""
+    """Return the reason why arguments do not fit the tool's schema, or an empty string."""
     if missing := [name for name in required if name not in arguments]:
         return f"the argument {missing[0]} is missing"
     if unknown := [name for name in arguments if name not in parameters]:
@@ -230,10 +230,10 @@ def _unfit(name: str, schema: dict[str, Any], value: Any) -> str:
 
 
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
-"""A model: a function that takes conversations and returns the next output for each."""
+"""A model as a function from conversations to the next output for each."""
 SIDE_BY_SIDE = 500
 Watch = Callable[[int, int], None]
-"""Called with the number of the turn and the number of unfinished episodes."""
+"""Called with the turn number and the number of unfinished episodes."""
 
 
 class Agent(Protocol):
@@ -249,7 +249,7 @@ class Model:
         self.generate = generate
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """Make a single call for all episodes."""
+        """Answer all episodes with a single model call."""
         return self.generate([episode.messages for episode in episodes])
 
 
@@ -274,16 +274,16 @@ def finish(episodes: Sequence[Episode], agent: Agent, *, watch: Watch | None = N
 
 
 class ShieldedEpisode(Episode):
-    """A conversation about one task that is protected by a shield.
+    """A conversation about one task with a shield.
 
     Every call is decided before it runs, and the agent reads the shield's feedback. The scripted user answers the
-    agent's questions. There is no reviewer to approve calls.
+    agent's questions. No reviewer approves calls.
     """
 
     def __init__(self, task: Task, *, policy: PolicyPlace, resolve: Resolve = "agent") -> None:
         super().__init__(task, policy=policy)
         self.stopped: list[str] = []
-        """The shield's feedback about each stopped call."""
+        """The shield's feedback on each stopped call."""
         postures = Postures("enforce", resolve=resolve)
         shield = Shield(
             pack_named(task.pack),

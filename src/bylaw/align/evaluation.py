@@ -1,4 +1,4 @@
-"""Evaluates an agent on tasks: pass@1, words, the policies that its thoughts state, and an audit of its writes."""
+"""Evaluates an agent on tasks: pass@1, words, the policies in its thoughts, and an audit of its writes."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ from bylaw.pack import Pack
 from bylaw.trace.event import Call, Message, Result
 
 ROUNDS = 2000
-"""The number of resamples on which an interval is based."""
+"""The number of resamples for an interval."""
 
 
 class Interval(Struct, frozen=True):
-    """A mean, and the range that contains 95% of the resampled means."""
+    """A mean and the range of 95% of the resampled means."""
 
     mean: float
     low: float
@@ -33,7 +33,7 @@ class Interval(Struct, frozen=True):
 
 
 def interval(values: Mapping[str, Sequence[float]]) -> Interval:
-    """Return the mean of all values with its bootstrap interval. Clusters are resampled as a whole."""
+    """Return the mean of all values and its bootstrap interval. Clusters are resampled as a whole."""
     clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
     if not clusters:
         return Interval(0.0, 0.0, 0.0)
@@ -49,7 +49,7 @@ def _mean_of(clusters: Sequence[tuple[float, int]]) -> float:
 class Score(Struct, frozen=True):
     task: str
     cluster: str
-    """The task's cluster. All variants of a task are in the same cluster."""
+    """The task's cluster. All variants of a task share a cluster."""
     success: bool
     database: bool
     told: bool
@@ -63,12 +63,12 @@ class Score(Struct, frozen=True):
     near_misses: int
     violations: int
     recalled: int = 0
-    """The number of policies that the thoughts state."""
+    """The number of policies in the thoughts."""
     made_up: int = 0
 
 
 class Evaluation(Struct, frozen=True):
-    """An agent's results on a set of tasks."""
+    """An agent's results on a task set."""
 
     tasks: int
     passed: Interval
@@ -76,7 +76,7 @@ class Evaluation(Struct, frozen=True):
     told: float
     turns: float
     words: float
-    """The number of words per task, in prompts and outputs."""
+    """The number of words per task in prompts and outputs."""
     words_without_tools: float
     prompt_words: float
     output_words: float
@@ -87,9 +87,9 @@ class Evaluation(Struct, frozen=True):
     """The number of near-misses per write."""
     violation_rate: float
     hallucinated: float
-    """The share of stated rules that belong to no policy."""
+    """The share of stated rules that match no policy."""
     novel: float | None = None
-    """pass@1 on tasks that combine policies in a way that no training task does."""
+    """pass@1 on tasks with a combination of policies that no training task has."""
     seen: float | None = None
 
 
@@ -160,7 +160,7 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
-    """Return the number of policies that the thoughts in an episode state, and the number of rules that they make up.
+    """Return the number of policies that an episode's thoughts state, and the number of made-up rules.
 
     Values from the user or a tool may be facts of the case.
     """
@@ -176,8 +176,8 @@ def recall(pack: str, outcome: Outcome) -> tuple[int, int]:
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
-    """Return the verdicts on an episode's writes according to the pack's own criterion. Writes that a shield stopped
-    are left out.
+    """Return the verdicts on an episode's writes by the pack's own criterion. Writes that a shield stopped are left
+    out.
     """
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
@@ -189,7 +189,7 @@ def judged_writes(task: Task, outcome: Outcome) -> list[Verdict]:
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
-    """Return the records of a task as a world that its writes change."""
+    """Return a task's records as a world that the writes change."""
     found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
@@ -205,7 +205,7 @@ def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
 def perform(
     agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
 ) -> tuple[list[Score], Evaluation]:
-    """Play the tasks in one part of a pack. Return the scores, by task and overall."""
+    """Play one part of a pack's tasks. Return the scores, by task and overall."""
     tasks = load_tasks(part, pack)[:limit]
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]

@@ -1,12 +1,12 @@
-"""Exports the data sets for trainers, and the reward in the form that each trainer calls: TRL, verl, ms-swift and
-verifiers. None of these libraries is imported.
+"""Exports the data sets and the reward for several trainers: TRL, verl, ms-swift and verifiers. Imports none of these
+libraries.
 
-No row has a `tools` column, because the system message lists the tools. If there were such a column, a template would
-list them again in a contradictory form. The chat template is exported too, because some models' templates drop thoughts
-from earlier turns.
+Rows have no `tools` column, because the system message lists the tools. With such a column, a template would list them
+again in another format. The chat template is exported too, because some models' templates drop thoughts from earlier
+turns.
 
-Each reward takes a `Grader`. The rows are those that `bylaw align data` writes: `required`, `expected`, `slots` and, if
-available, `prompt`.
+Each reward takes a `Grader`. The rows come from `bylaw align data`: `required`, `expected`, `slots` and, if available,
+`prompt`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from bylaw.trace.event import decode_text
 Trainer = Literal["trl", "verl", "swift", "verifiers"]
 LEARNED = ("stage1", "stage2", "answers")
 GRADED = ("required", "expected", "slots")
-"""What a reward needs in addition to the prompt."""
+"""The fields that a reward needs in addition to the prompt."""
 TEMPLATES = Path(__file__).parent / "exports"
 CHAT = Path(__file__).parent / "training" / "chatml.jinja"
 
@@ -59,7 +59,7 @@ def _is_there(data: Path, name: str) -> bool:
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the reward needs as JSON text. Its structure varies, and a column can have only one type."""
+    """Return the reward's data as JSON text, because a column can have only one type."""
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
@@ -93,7 +93,7 @@ def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
 
 
 def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
-    """Write a module that grades the rows with exactly the pack version with which they were made."""
+    """Write a module that grades rows with the pack version that made them."""
     pack = str(Path(made.pack).resolve()) if Path(made.pack).is_dir() else made.pack
     text = (TEMPLATES / f"{trainer}.txt").read_text(encoding="utf-8")
     path = out / "reward.py"
@@ -102,9 +102,7 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
 
 
 def pinned_grader(pack: str, digest: str) -> Grader:
-    """Return a grader that uses the pack version with which the rows were made. Raise an error if the pack has changed
-    since.
-    """
+    """Return a grader with the pack version that made the rows. Raise an error if the pack has changed."""
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
@@ -115,9 +113,9 @@ def pinned_grader(pack: str, digest: str) -> Grader:
 
 
 def for_trl(grader: Grader) -> Callable[..., list[float]]:
-    """Return a reward function for TRL's GRPO, which passes columns as lists in addition to prompts and completions.
+    """Return a reward function for TRL's GRPO. TRL passes prompts, completions and other columns as lists.
 
-    A completion is a text or a list of messages. If there are several messages, only the first belongs to the turn.
+    A completion is a text or a list of messages. Only the first of several messages belongs to the turn.
     """
 
     def bylaw_reward(
@@ -134,7 +132,7 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 
 
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
-    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row, possibly in JSON.
+    """Return `compute_score` for verl, which scores one output. `ground_truth` is a row or its JSON text.
 
     The guards need the row's `prompt`, which may be in `extra_info` instead.
     """
@@ -156,9 +154,7 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
 
 
 class ForSwift:
-    """An outcome reward for ms-swift. The texts come first, followed by the columns as lists. `messages` end with the
-    completion.
-    """
+    """An outcome reward for ms-swift. Takes texts, then columns as lists. `messages` end with the completion."""
 
     def __init__(self, grader: Grader) -> None:
         self._grader = grader
@@ -173,7 +169,7 @@ class ForSwift:
 
 
 class _Said(Protocol):
-    """The part of a verifiers trace that the reward reads."""
+    """The parts of a verifiers trace that the reward reads."""
 
     @property
     def messages(self) -> Sequence[Any]: ...
@@ -182,9 +178,7 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """Return a reward for verifiers. The task contains the row under `gold`, and the turn is the model's first
-    message.
-    """
+    """Return a reward for verifiers. The task has the row under `gold`, and the turn is the model's first message."""
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -197,9 +191,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """Return the model's output for its turn as a single text. A call in a separate field is appended to the
-    content.
-    """
+    """Return the model's output for its turn as one text. A call in a separate field is appended."""
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)
@@ -215,7 +207,7 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # Text that is not JSON is left as text, so the format reward sees that it is not a call.
+        # Keep other text as it is, so that the format reward can see that it is not a call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 

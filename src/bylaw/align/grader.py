@@ -1,6 +1,6 @@
-"""Computes the reward for a model's output from the text and the gold turn.
+"""Computes the reward for a model's output from its text and the gold turn.
 
-Replies are graded by their slots, and thoughts by their words. Alternatively, a model may judge both, as in the paper.
+Replies are graded by slots and thoughts by words. Or a model judges both, as in the paper.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,25 +24,25 @@ from bylaw.trace.event import Call
 
 
 class UngradedError(UsageError):
-    """A text was expected, but there is nothing against which to grade it."""
+    """A text was expected, but it cannot be graded."""
 
 
 class Gold(Struct, frozen=True):
-    """The correct turn. Contains the part of an RL row that the reward needs."""
+    """The correct turn, with the part of an RL row that the reward needs."""
 
     required: tuple[str, ...]
     expected: dict[str, Any]
     """`{"tool": ..., "arguments": {...}}` or `{"text": ...}`."""
     slots: tuple[Slot, ...] = ()
     prompt: tuple[dict[str, Any], ...] = ()
-    """The messages before the turn, from which the guards read the facts of the case."""
+    """The messages before the turn. The guards read the facts of the case from them."""
 
     def due(self) -> ToolCall | Text:
         return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Text)
 
     @property
     def needs_judge(self) -> bool:
-        """Whether an output can be graded only by a judge, because a text without slots is expected."""
+        """Whether only a judge can grade the output, because a text without slots is expected."""
         return "tool" not in self.expected and not self.slots
 
 
@@ -63,7 +63,7 @@ class Grader:
         self._switches = switches
 
     def grade(self, output: str, gold: Gold) -> Reward:
-        """Return the reward for one output. Raises UngradedError if a text was expected and cannot be graded."""
+        """Return an output's reward. Raises UngradedError if a text was expected and cannot be graded."""
         if gold.needs_judge and self._judge is None:
             hint = "have a judge model grade it (--judge MODEL), or leave the row out"
             raise UngradedError("this text has no slots to grade it by", hint=hint)
@@ -92,7 +92,7 @@ class Grader:
         return score(turn, self._switches)
 
     def prepare(self, graded: Iterable[tuple[str, Gold]]) -> None:
-        """Ask the judge about many outputs at once. Without a judge, do nothing."""
+        """Ask the judge about many outputs at once. Does nothing without a judge."""
         if self._judge is None:
             return
         asked: list[Request] = []
@@ -113,7 +113,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """Return the guards' verdict on a write, given the facts seen. Return None for any other turn."""
+        """Return the guards' verdict on a write, given the facts seen. Return None for other turns."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -126,7 +126,7 @@ class Grader:
 
 
 def gold_of(row: Mapping[str, Any]) -> Gold:
-    """Return the gold turn of a row. A field may be JSON text, because some trainers keep only texts."""
+    """Return a row's gold turn. A field may be JSON text, because some trainers store only text."""
     known = {name: row[name] for name in ("required", "expected", "slots", "prompt") if row.get(name) is not None}
     parsed = {
         name: msgspec.json.decode(value) if isinstance(value, str) and name != "prompt" else value
@@ -140,7 +140,7 @@ def _predicted(read: Output) -> ToolCall | Text:
 
 
 def _thought(read: Output, output: str) -> str:
-    """Return the thought. If it is unclosed, it extends to the end of the output, and its full length is penalised."""
+    """Return the thought. An unclosed thought extends to the end of the output, and its full length is penalised."""
     if read.thought is not None:
         return read.thought
     _, opened, rest = output.partition("<think>")
@@ -158,9 +158,7 @@ class Mark(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """What a model finds in a thought: the ids of policies that are stated correctly, and rules that belong to no
-    policy.
-    """
+    """A model's findings in a thought: ids of correctly stated policies, and made-up rules."""
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -170,28 +168,28 @@ _Shape = TypeVar("_Shape", Mark, Recalled)
 
 
 def mark_question(due: str, given: str) -> Request:
-    """Ask a model to compare a reply with the expected one."""
+    """Ask a model to compare a reply with the expected reply."""
     return request("mark", Mark, {"due": due, "given": given})
 
 
 def recall_question(thought: str, policies: str) -> Request:
-    """Ask which policies a thought states, and which rules it makes up (the paper's prompts F.10 and F.11)."""
+    """Ask which policies a thought states and which rules it makes up (prompts F.10 and F.11 of the paper)."""
     return request("recall", Recalled, {"policies": policies, "thought": thought})
 
 
 class ModelJudge:
-    """Grades replies and thoughts by asking a model. Each question is asked only once."""
+    """Asks a model to grade replies and thoughts. Each question is asked only once."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self._answers: dict[str, Answer] = {}
 
     def mark(self, due: str, given: str) -> float:
-        """Return the rating of a reply, from 0 to 10."""
+        """Return a reply's rating, from 0 to 10."""
         return self._answer(mark_question(due, given), Mark).mark
 
     def read(self, thought: str, policies: str) -> Mentions:
-        """Return the policies that a thought states, and the rules that it makes up."""
+        """Return the policies and the made-up rules in a thought."""
         if not thought:
             return Mentions(frozenset(), ())
         found = self._answer(recall_question(thought, policies), Recalled)

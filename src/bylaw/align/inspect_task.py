@@ -22,9 +22,7 @@ from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
 
 Held = Literal["none", "agent", "live", "show"]
-"""Who performs missing look-ups under the shield (see `resolve` in `bylaw.policy.posture`), or `none` if there is no
-shield.
-"""
+"""Who makes missing look-ups under the shield (see `resolve` in `bylaw.policy.posture`). `none` means no shield."""
 
 
 @task
@@ -47,7 +45,7 @@ def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace =
 
 @solver
 def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any:
-    """Play the task to its end. Inspect runs the model, and the simulator does everything else."""
+    """Play the task to its end. Inspect runs the model, and the simulator does the rest."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         played = known[str(state.sample_id)]
@@ -76,7 +74,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
 
 
 def output_of(message: ChatMessageAssistant) -> str:
-    """Return a model's output. If the provider returned the thought separately, put it back at the beginning."""
+    """Return a model's output, with a separate thought put back at the beginning."""
     parts = message.content if isinstance(message.content, list) else []
     thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return "".join(f"<think>{thought}</think>\n" for thought in thoughts[:1]) + message.text
@@ -84,7 +82,7 @@ def output_of(message: ChatMessageAssistant) -> str:
 
 @metric
 def near_misses_a_write() -> Metric:
-    """Return the number of near-misses per write, by the pack's own criterion."""
+    """Return the near-misses per write, by the pack's own criterion."""
 
     def rate(scores: list[SampleScore]) -> float:
         return _a_write(scores, "near_misses")

@@ -1,4 +1,4 @@
-"""Conversations split into turns for learning, each with its thought and the policies that it serves."""
+"""Splits conversations into turns for learning, each with its thought and its policies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,18 +24,18 @@ class Lesson(Struct, frozen=True):
 
     turn: int
     answer: str
-    """The turn's correct text or call, without the thought."""
+    """The correct text or call, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
-    """The thought. It is empty if the turn is not what the guards require."""
+    """The thought, or an empty text if the guards do not require this turn."""
     slots: tuple[Slot, ...]
     """The values that the text must state, if known."""
     before: tuple[Event, ...]
-    """The conversation before this turn, in the form that an audit reads."""
+    """The conversation before this turn, as an audit reads it."""
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     bearing: Bearing
-    """The evidence behind the thought: the purpose of the turn, and the policies of the next write that it serves."""
+    """The evidence for the thought: the turn's purpose, and the policies of the next write that it serves."""
 
 
 class LessonSeries(Struct, frozen=True):
@@ -46,7 +46,7 @@ class LessonSeries(Struct, frozen=True):
 def messages_of(
     system: str, lessons: tuple[Lesson, ...], *, thoughts: bool, upto: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return a conversation as chat messages, up to the turn `upto`."""
+    """Return a conversation as chat messages, up to `upto`."""
     found = [{"role": "system", "content": system}]
     for lesson in lessons:
         found += [{"role": role, "content": content} for role, content in lesson.heard]
@@ -57,12 +57,12 @@ def messages_of(
 
 
 def written(lesson: Lesson) -> str:
-    """Return a turn as a model should write it: the thought, if any, then the text or call."""
+    """Return a turn as a model should write it: the thought, if any, and the text or call."""
     return f"<think>{lesson.thought}</think>\n{lesson.answer}" if lesson.thought else lesson.answer
 
 
 class CannotPassError(Exception):
-    """The expert cannot pass a task whose user contradicts themselves."""
+    """The expert cannot pass a task if the user's statements contradict each other."""
 
 
 class Played(Struct, frozen=True):
@@ -74,7 +74,7 @@ class Played(Struct, frozen=True):
 
 
 def play_careful(task: Task) -> tuple[list[Played], Outcome]:
-    """Return the turns of the desk's expert, and the outcome."""
+    """Return the turns of the desk's expert and the outcome."""
     agent = open_desk(task.pack).expert(task)
     if agent is None:
         raise UsageError(f"the desk has no expert for task `{task.id}`", hint="return one from its `expert`")
@@ -95,7 +95,7 @@ def play_careful(task: Task) -> tuple[list[Played], Outcome]:
 
 
 def gold(task: Task, *, seed: int = 0) -> LessonSeries:
-    """Return a task's gold conversation, with a verified thought for every turn."""
+    """Return a task's correct conversation, with a verified thought for every turn."""
     pack = pack_named(task.pack)
     played, outcome = play_careful(task)
     if not outcome.success:
@@ -124,11 +124,11 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""A model's thoughts, keyed by the location of their turn (`place_of`). None marks an inadequate thought."""
+"""A model's thoughts, by the location of their turn (`place_of`). None is an inadequate thought."""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
-    """Yield the agent's actions in order: each call, and each text without a call."""
+    """Yield the agent's calls, and its texts without a call, in order."""
     calling = {event.turn for event in events if isinstance(event, Call) and event.by == "agent"}
     for step, event in enumerate(events):
         if (isinstance(event, Call) and event.by == "agent") or (
@@ -138,15 +138,15 @@ def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
-    """Return the name of a turn. It consists of the conversation and the step."""
+    """Return a turn's name: the conversation and the step."""
     return f"{trajectory.id}@{span.start}"
 
 
 def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: Thoughts | None = None) -> LessonSeries:
-    """Return a recorded conversation with a verified thought for every turn, or with a model's thoughts.
+    """Return a recorded conversation with a thought for every turn, verified or from a model.
 
-    Parallel calls are placed one after another, each with its result. Text that accompanies a call is left out. If a
-    model's thought is missing or inadequate, the conversation ends before the turn that needs it.
+    Parallel calls follow each other, each with its result. Text that accompanies a call is left out. The conversation
+    ends before the first turn whose model thought is missing or inadequate.
     """
     lessons: list[Lesson] = []
     events = trajectory.events
@@ -168,14 +168,14 @@ class Turn(NamedTuple):
     heard: tuple[tuple[str, str], ...]
     """The role and content of each message since the agent's last turn."""
     answer: str
-    """The text, or the call in the form in which a model writes it."""
+    """The text, or the call as a model writes it."""
     call: tuple[str, dict[str, Any]] | None
 
 
 def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
     """Yield the agent's calls and texts, each with the messages before it.
 
-    Thoughts are left out, because they take far longer to make.
+    Thoughts are left out because they are slow to make.
     """
     events = trajectory.events
     results = {event.call: event for event in events if isinstance(event, Result) and event.call is not None}

@@ -1,4 +1,4 @@
-"""Implements `bylaw align score`: reads turns or answers as JSON lines and writes one reward line for each."""
+"""Implements `bylaw align score`: reads turns or answers as JSON lines and writes one reward per line."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, RecordError
 
 
 class Line(Struct, frozen=True):
-    """One input line. Its structure shows its kind."""
+    """One input line. Its fields show its kind."""
 
     required: frozenset[str]
     recalled: frozenset[str]
@@ -32,7 +32,7 @@ _Words = TypeVar("_Words", Judged, Text)
 
 
 def read_turn(line: bytes, place: str) -> Turn:
-    """Read the turn in one line of JSON. Raises RecordError with the reason."""
+    """Read a turn from a line of JSON. Raises RecordError with the reason."""
     try:
         found = _decoder.decode(line)
         return Turn(
@@ -52,7 +52,7 @@ def read_turn(line: bytes, place: str) -> Turn:
 
 
 def _side(found: dict[str, Any], name: str, words: str, kind: type[_Words]) -> ToolCall | _Words:
-    """Return a call, or the value that stands for a text in this part of the line."""
+    """Return a call, or the value for a text in this part of the line."""
     if ("tool" in found) == (words in found):
         many = "both" if words in found else "neither"
         raise msgspec.ValidationError(
@@ -73,16 +73,15 @@ def _plain(error: Exception) -> str:
 
 
 def score_lines(stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER) -> int:
-    """Score every line. Return the exit status, which is 3 if any line failed."""
+    """Score every line. Return the exit status: 3 if any line failed."""
     return each_line(stdin, stdout, lambda line, number, place: score(read_turn(line, place), switches))
 
 
 def each_line(stdin: BinaryIO, stdout: BinaryIO, work: Callable[[bytes, int, str], Reward]) -> int:
-    """Write the result for each line. A result is computed from the line, its number and its location. Return the exit
-    status, which is 3 if any line failed.
+    """Write each line's result, computed from the line, its number and its location. Return the exit status: 3 if any
+    line failed.
 
-    For a bad line, a line with `error` is written, so output and input stay aligned, and a message is printed to
-    stderr.
+    A bad line gives a line with `error`, so that output and input stay aligned, and a message on stderr.
     """
     status = 0
     for number, line in enumerate(stdin, start=1):
@@ -102,18 +101,18 @@ Row = dict[str, Any]
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """An output and its row, from one line. If the line names no row, the row is the one with the same line number."""
+    """An output and its row. By default, the row has the same line number."""
 
     answer: str
     row: int | None = None
-    """The line number of the row, starting at 1."""
+    """The row's line number, starting at 1."""
     task: str | None = None
     turn: int | None = None
-    """The number of the turn, if `task` is given."""
+    """The turn's number, if `task` is given."""
 
 
 def score_answers(stdin: BinaryIO, stdout: BinaryIO, rows: Sequence[Row], grader: Grader) -> int:
-    """Score every answer. Return the exit status, which is 3 if any answer failed."""
+    """Score every answer. Return the exit status: 3 if any answer failed."""
     places = {(str(row.get("task")), row.get("turn")): row for row in rows}
 
     def scored(line: bytes, number: int, place: str) -> Reward:

@@ -1,13 +1,12 @@
-"""Finds out which policies a thought states and which rules it makes up, using words and values but no model.
+"""Finds the policies that a thought states and the rules that it makes up, using words and values but no model.
 
-A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if its values
-match that policy's values and it contains the words that distinguish the policy's cases. Otherwise it is made up. A
-rule-like statement that resembles no policy is also made up. `words.yaml` contains the English words used for this,
-measured on labelled thoughts (`lab/scripts/align_matcher.py`). A model is better at reading other models' thoughts
-(`grader.ModelJudge`).
+A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if the values
+match and the statement has the words that distinguish the policy's cases. Any other rule-like statement is made up.
+`words.yaml` has the English words for this, measured on labelled thoughts (`lab/scripts/align_matcher.py`). A model is
+better at reading other models' thoughts (`grader.ModelJudge`).
 
-A policy's wordings are its definition, the sentences it cites, and its guard's denials. A word weighs more if fewer
-policies use it. Everyday words with the same meaning are treated as one word.
+A policy's wordings are its definition, its cited sentences, and its guard's denials. Words that fewer policies use
+weigh more. Synonyms are treated as one word.
 """
 
 import math
@@ -36,7 +35,7 @@ _STOP = frozenset(WORDS["stop"].split())
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return a word without its ending. All forms of a verb or noun have the same stem."""
+    """Return a word's stem, which all its forms share."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
     return text_stem(word)
 
@@ -56,9 +55,9 @@ _BOUNDS = {
     "least": re.compile(r"\b(?:at least|no less than|not less than|minimum of)\W*$", re.IGNORECASE),
 }
 FEWEST = 3
-"""A cited sentence needs at least this many words to be used as a wording. The definition is always used."""
+"""The minimum number of words in a cited sentence that is used as a wording. The definition is always used."""
 UNKNOWN = 0.55
-"""The weight of a word that no policy uses, as a share of the highest weight."""
+"""The weight of a word outside the policies, as a share of the highest weight."""
 
 
 class Wording(Struct, frozen=True):
@@ -67,20 +66,20 @@ class Wording(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """The wordings of one policy, with the values and words that they contain."""
+    """A policy's wordings, with their values and words."""
 
     policy: Policy
     words: frozenset[str]
     wordings: tuple[Wording, ...]
     values: frozenset[tuple[str, str]]
     pairs: Mapping[tuple[str, str], frozenset[str]]
-    """Each value with the choices that appear next to it, such as $15.00 with `silver`."""
+    """Each value with the choices next to it, such as $15.00 with `silver`."""
     bounds: Mapping[str, frozenset[str]]
-    """The numbers that the policy sets as upper limits (`most`) and as lower limits (`least`)."""
+    """The policy's upper limits (`most`) and lower limits (`least`)."""
     choices: frozenset[str]
-    """The enumeration words of the facts and arguments that the policy's guard reads."""
+    """The enumeration words in the facts and arguments that the policy's guard reads."""
     sentences: tuple[tuple[str, frozenset[str]], ...]
-    """The policy's sentences, each with the choices that it contains."""
+    """The policy's sentences, each with its choices."""
 
 
 class Lexicon:
@@ -116,8 +115,8 @@ class Lexicon:
     def closest(self, words: frozenset[str]) -> Iterator[tuple[float, Entry]]:
         """Yield each policy with its similarity, from 0 to 1.
 
-        The similarity is the harmonic mean of the shares of common words in the two texts, so one large share cannot
-        make up for a small one.
+        The similarity is the harmonic mean of the two texts' shares of common words, so one large share cannot make up
+        for a small one.
         """
         total = self.weight(words)
         for entry in self.entries.values():
@@ -127,7 +126,7 @@ class Lexicon:
                 yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
-        """Return the stems of the relevant words. Words with the same meaning have the same stem."""
+        """Return the stems of the relevant words. Synonyms have the same stem."""
         lower = text.lower().replace("-", " ")
         for phrase, joined in self._joined.items():
             lower = lower.replace(phrase, joined)
@@ -148,9 +147,7 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Return each value in a text with the choices in its own clause or, if there are none, in the last clause that
-    contains choices.
-    """
+    """Return each value in a text with the choices in its clause, or else with the choices in an earlier clause."""
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -167,7 +164,7 @@ def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[st
 
 
 def bounds(text: str) -> list[tuple[str, str]]:
-    """Return the numbers that a text sets as upper limits (`most`) and as lower limits (`least`)."""
+    """Return a text's upper limits (`most`) and lower limits (`least`)."""
     found: list[tuple[str, str]] = []
     for value in values_in(text):
         for way, before in _BOUNDS.items():
@@ -211,11 +208,11 @@ def _texts(pack: Pack, policy: Policy) -> list[str]:
 
 
 ALIKE = 0.5
-"""A rule-like statement must be at least this similar to a policy to be considered a statement about it."""
+"""The minimum similarity of a rule-like statement to a policy that it may state."""
 SHARED = 0.08
-"""Added to the similarity if the policy and the statement have a value in common."""
+"""Added to the similarity if the policy and the statement share a value."""
 REMEMBERED = 20_000
-"""The number of statements that are cached. A model's thoughts often repeat the same statements."""
+"""The number of statements to cache, because models often repeat themselves."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
@@ -227,7 +224,7 @@ _DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n
 
 
 class Mentions(Struct, frozen=True):
-    """The policies that a thought states (B), and the rules that it makes up (C)."""
+    """The policies in a thought (B) and its made-up rules (C)."""
 
     recalled: frozenset[str]
     made_up: tuple[str, ...]
@@ -253,13 +250,12 @@ class Matcher:
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
                     made_up.append(statement.text)
-        # If one part of a sentence is wrong, the sentence's other parts are not treated as correct statements of the
-        # policy.
+        # One wrong part makes the whole sentence wrong for the policy.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> tuple[str, bool] | None:
-        """Return the policy that a statement is about, if any, and whether the statement gives the policy correctly.
-        Return None if the statement is not a rule.
+        """Return the policy that a statement is about, if any, and whether the statement is correct. Return None if the
+        statement is not a rule.
         """
         text = statement.text
         words = frozenset(self._lexicon.words(text))
@@ -277,10 +273,10 @@ class Matcher:
         return entry if score >= ALIKE else None
 
     def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
-        """Whether the values, limits and cases in a statement are the same as the policy's."""
+        """Whether a statement has the policy's values, limits and cases."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
-            # A number without a unit matches any unit that the policy uses. "No charge" is $0.00.
+            # A number without a unit matches any unit. "No charge" is $0.00.
             same = [each for each in entry.values if each == (kind, number)]
             same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
             if not same:
@@ -302,9 +298,9 @@ class Matcher:
         return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
 
     def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
-        """Whether a known value is a fact of the case that merely appears next to the rule.
+        """Whether a known value is only a fact of the case and not part of the rule.
 
-        The value belongs to the rule if a word such as `more than` precedes it, or if the statement omits the policy's
+        The value belongs to the rule if it follows a word such as `more than`, or if the statement lacks the policy's
         own value of this kind.
         """
         if _LIMIT.search(text[: value.start]):
@@ -314,7 +310,7 @@ class Matcher:
         return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
-        """Whether the policy uses this permissive word for the same case."""
+        """Whether the policy uses this permissive word in the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
         if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
@@ -324,16 +320,16 @@ class Matcher:
 
 
 class Statement(Struct, frozen=True):
-    """A sentence of a thought, or a list item in it."""
+    """A sentence or list item in a thought."""
 
     text: str
     sentence: int
     is_announced: bool
-    """Whether the words before the statement announce policies."""
+    """Whether the words before the statement introduce policies."""
 
 
 def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches the beginnings of sentences made from these templates."""
+    """Return a pattern for the beginnings of these templates' sentences."""
     sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
     found = {each.partition("{")[0].strip() for each in sentences} - {""}
     return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
@@ -344,7 +340,7 @@ _CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
 
 
 def statements(thought: str) -> Iterator[Statement]:
-    """Yield the sentences and list items in a thought. Template text about the case is left out."""
+    """Yield a thought's sentences and list items, without template text about the case."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
         head = _POLICIES.match(sentence)
         if head is None and _CASE.match(sentence):
@@ -355,18 +351,18 @@ def statements(thought: str) -> Iterator[Statement]:
 
 
 class Checked(Struct, frozen=True):
-    """The result of comparing a thought with the guards' findings at its turn."""
+    """The comparison of a thought with the guards' findings at its turn."""
 
     missing: tuple[str, ...]
-    """Policies that the turn needs but the thought does not state."""
+    """Policies that the turn needs but the thought lacks."""
     beside: tuple[str, ...]
     """Policies that the thought states but the turn does not need."""
     made_up: tuple[str, ...]
-    """Rules that belong to no policy, and amounts and days that appear in neither a policy nor the conversation."""
+    """Rules of no policy, and amounts and days from neither a policy nor the conversation."""
 
     @property
     def is_faithful(self) -> bool:
-        """Whether every rule, amount and day in the thought has a source."""
+        """Whether all rules, amounts and days in the thought have a source."""
         return not self.made_up
 
     @property
@@ -376,9 +372,7 @@ class Checked(Struct, frozen=True):
 
 
 def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
-    """Check a thought against the guards' findings. `said` is the conversation. Values that appear in it are
-    allowed.
-    """
+    """Check a thought against the guards' findings. Values in `said`, the conversation, are allowed."""
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)
     stated = [pack.policies[name] for name in {*found.required, *mentions.recalled}]

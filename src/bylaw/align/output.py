@@ -1,6 +1,6 @@
-"""Reads a model's output: an optional thought, followed by a text for the user or one tool call in JSON.
+"""Reads a model's output: an optional thought, then a text for the user or one tool call in JSON.
 
-A whole prompt that contains such turns can be read as events for the guards.
+A whole prompt of such turns can be read as events for the guards.
 """
 
 import re
@@ -20,12 +20,12 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?\s*```\s*", re.DOTALL)
 
 class Output(Struct, frozen=True):
     thought: str | None
-    """The content of the think block, or None if there is none."""
+    """The think block's content, or None if there is none."""
     tool: str | None
     """The called tool, or None for a text."""
     arguments: dict[str, Any]
     text: str
-    """The text for the user. It is empty for a call."""
+    """The text for the user, or an empty text for a call."""
     fault: str = ""
     """The reason why the output is neither a text nor a call."""
     rest: str = ""
@@ -33,12 +33,12 @@ class Output(Struct, frozen=True):
 
     @property
     def is_formatted(self) -> bool:
-        """Whether the output has exactly one closed think block, followed by a text or one JSON call."""
+        """Whether the output is one closed think block, followed by a text or one JSON call."""
         return self.thought is not None and not self.fault
 
 
 def read_output(raw: str) -> Output:
-    """Split an output into parts. Never raises: errors are reported in `fault`."""
+    """Split an output into parts. Never raises; `fault` contains the error."""
     thought: str | None = None
     rest = raw
     if (match := _THOUGHT.fullmatch(raw)) is not None:
@@ -76,9 +76,7 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """Return the conversation in a prompt in the form that an audit reads. An output that is a call is read as a
-    call.
-    """
+    """Return a prompt's conversation as an audit reads it. If the output is a call, so is the event."""
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events

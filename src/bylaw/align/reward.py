@@ -1,7 +1,7 @@
 """Computes the rewards for one turn by exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
 
-If the paper leaves a case open, the function's docstring states the choice. Terms are computed as fractions and
-converted to floats at the end, so that they exactly equal values computed by hand.
+Docstrings state the choices where the paper leaves a case open. Terms are computed as fractions and converted to floats
+at the end, to equal values computed by hand.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,11 +17,9 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""The limits for the length of a thought in words: there is no penalty up to the first number, and the full penalty
-applies from the second.
-"""
+"""The limits for a thought's length in words. The penalty starts at the first and is complete at the second."""
 TOP = 3
-"""The reward of a turn lies between -TOP and TOP."""
+"""A turn's reward is between -TOP and TOP."""
 
 _FAULT: dict[Verdict, Fraction] = {
     "compliant": Fraction(0),
@@ -30,11 +28,11 @@ _FAULT: dict[Verdict, Fraction] = {
     "near_miss": Fraction(1),
     "violation": Fraction(1),
 }
-"""How far a write is from being permitted, given the facts seen."""
+"""The weight of each verdict on a write, given the facts seen."""
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call, either the expected or the actual one."""
+    """An expected or actual tool call."""
 
     tool: str
     arguments: dict[str, Any]
@@ -51,36 +49,35 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turn(Struct, frozen=True):
-    """Everything on which the rewards for one turn depend."""
+    """The data for one turn's rewards."""
 
     required: frozenset[str]
     """The policies that the turn needs (A)."""
     recalled: frozenset[str]
-    """The policies that the thought states (B)."""
+    """The policies in the thought (B)."""
     hallucinated: Count
-    """The number of rules that the thought makes up (|C|)."""
+    """The number of made-up rules in the thought (|C|)."""
     thought_words: Count
     format_ok: bool
     expected: ToolCall | Judged
     predicted: ToolCall | Text
     verdict: Verdict | None = None
-    """The guards' verdict on a write, used only by the compliance term."""
+    """The guards' verdict on a write. Only the compliance term uses it."""
 
 
 class Switches(Struct, frozen=True):
-    """Alternatives to the paper's rewards. The paper's rewards are the default."""
+    """Alternatives to the paper's rewards, which are the default."""
 
     mismatch: Mismatch = "paper"
-    """The reward for a call in place of a text, or the reverse: 0 as printed in the paper, or the lowest reward. A
-    reward of 0 is higher than the reward for a call with wrong values, so it teaches a model to talk instead of acting.
+    """The reward for a call instead of a text, or a text instead of a call: 0 as in the paper, or the lowest reward.
+    With 0, a wrong call earns less than a text, so a model learns to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """The weight of the compliance term. The term penalises a write that the guards do not permit, given what was seen.
-    """
+    """The weight of the compliance term, a penalty for a write that the guards do not permit, given the facts seen."""
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
-    """The terms of one turn's reward, and their sum. Penalties are positive numbers and are subtracted."""
+    """The terms of a turn's reward and their sum. Penalties are positive and are subtracted."""
 
     format: float
     turn: float
@@ -94,11 +91,11 @@ class Reward(Struct, frozen=True, omit_defaults=True):
 
 PAPER = Switches()
 FLOOR = Switches(mismatch="floor")
-"""The default for grading answers. The paper's value of 0 must be requested."""
+"""The default for grading answers. The paper's value is 0."""
 
 
 def score(turn: Turn, switches: Switches = PAPER) -> Reward:
-    """Return the rewards for one turn. Without compliance, the total lies in [-5, 5] (the paper prints [-4, 5])."""
+    """Return the rewards for one turn. Without compliance, the total is in [-5, 5] (the paper prints [-4, 5])."""
     form = Fraction(1 if turn.format_ok else 0)
     worth = turn_reward(turn.expected, turn.predicted, switches.mismatch)
     recall = jaccard(turn.required, turn.recalled)
@@ -121,14 +118,14 @@ def score(turn: Turn, switches: Switches = PAPER) -> Reward:
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> Fraction:
-    """Return the Jaccard similarity of two sets. It is 1 for two empty sets."""
+    """Return the Jaccard similarity of two sets, which is 1 if both are empty."""
     first, second = set(one), set(other)
     together = first | second
     return Fraction(len(first & second), len(together)) if together else Fraction(1)
 
 
 def hallucination(recalled: int, hallucinated: int) -> Fraction:
-    """Return the share of stated rules that belong to no policy. It is 0 if no rule is stated."""
+    """Return the share of stated rules that match no policy, or 0 if no rule is stated."""
     stated = recalled + hallucinated
     return Fraction(hallucinated, stated) if stated else Fraction(0)
 
@@ -145,10 +142,9 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Return how much of a call is correct: the correct share of its parts, namely the tool name, the parameter names
-    and the values.
+    """Return the correct share of a call's tool name, parameter names and values.
 
-    Parameter names and values count even if the tool name is wrong.
+    Correct parameters count even if the tool name is wrong.
     """
     name = jaccard((expected.tool,), (predicted.tool,))
     names = jaccard(expected.arguments, predicted.arguments)
@@ -160,9 +156,7 @@ def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal in JSON: 1 equals 1.0, true does not equal 1, and the order of keys does not
-    matter.
-    """
+    """Whether two values are equal in JSON: 1 equals 1.0, but true does not equal 1. Key order does not matter."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,6 +1,6 @@
-"""Slots: the values that a text must state, and a rating of how well it states them.
+"""Slots: the values that a text must state, and a rating of the text.
 
-In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 gives such a
+In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 score gives a
 rating without a model.
 """
 
@@ -35,20 +35,20 @@ class Value(Struct, frozen=True):
     """A value in a text, with its position."""
 
     kind: str
-    """`amount`, `date`, `time`, or a unit such as `hour`. If there is no unit, the kind is `count`."""
+    """`amount`, `date`, `time`, or a unit such as `hour`. Without a unit, the kind is `count`."""
     value: Decimal | date | str
     start: int
     end: int
 
     @property
     def key(self) -> tuple[str, str]:
-        """The kind and value. They are equal for all spellings of a number."""
+        """The kind and value, equal for all spellings of a number."""
         value = self.value
         return self.kind, f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def values_in(text: str) -> list[Value]:
-    """Return the amounts, dates, times and counts in order. Numbers written in words are included."""
+    """Return the amounts, dates, times and counts in order, including numbers in words."""
     found: list[Value] = []
     plain = text
 
@@ -87,7 +87,7 @@ def _counts(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _clear_days(text: str) -> list[Day]:
-    """Return the days in a text, except for figures such as `3/4` that may mean two different days."""
+    """Return a text's days, without ambiguous ones such as `3/4`."""
     every = days(text.lower())
     return [each for each in every if all(other.month == each.month for other in every if other.start == each.start)]
 
@@ -97,18 +97,18 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Words that decline a request. The pattern is approximate, so a match is only used to lower a score or leave a text
-out.
-"""
+"""Matches refusals only roughly, so a match only lowers a score or leaves a text out."""
 
 
 class Slot(Struct, frozen=True):
-    """A value that a text must state: an amount, a day, a time, a reason, a question, or its subject."""
+    """A required value in a text: an amount, day, time, reason, question or subject."""
 
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns, at least one of which must match, ignoring case. Amounts, days and times are found by value instead."""
+    """Patterns for the value, one of which must match, ignoring case. Amounts, days and times are found by value
+    instead.
+    """
 
     def stands_in(self, text: str) -> bool:
         match self.kind:
@@ -123,10 +123,10 @@ class Slot(Struct, frozen=True):
 
 
 def f1(slots: Sequence[Slot], text: str, *, gold: str) -> float:
-    """Return how well a text states a gold text's slots, and no other values of the same kinds, from 0 to 1.
+    """Return a score from 0 to 1 for a text that should state a gold text's slots and no other values of these kinds.
 
-    Amounts, days, ids and questions that are not in the gold text lower the score. The score is 0 if the text contains
-    a refusal that is not in the gold text, or a question about the wrong subject.
+    Other amounts, days, ids and questions lower the score. A refusal that is not in the gold text, or a question about
+    the wrong subject, makes it 0.
     """
     if DENIAL.search(text) is not None and DENIAL.search(gold) is None:
         return 0.0
@@ -148,7 +148,7 @@ def amounts_in(text: str) -> set[Decimal]:
 
 
 def dates_in(text: str) -> set[str]:
-    """Return every day in a text, as `2025-03-14`, or as `03-14` if it has no year."""
+    """Return every day in a text, as `2025-03-14`, or as `03-14` without a year."""
     return {str(value.value) for value in values_in(text) if value.kind == "date"}
 
 
@@ -158,18 +158,18 @@ def times_in(text: str) -> set[str]:
 
 
 def is_day(said: str, day: str) -> bool:
-    """Whether a day, which may lack a year, is the same as `day`."""
+    """Whether two days are the same. The first may lack a year."""
     return said == day or (len(said) == 5 and day.endswith(f"-{said}"))
 
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"\b(\d\d:\d\d):\d\d\b")
 _LONGEST = 60
-"""The maximum length of a value in a text. Anything longer is treated as prose."""
+"""The maximum length of a value in a text. Anything longer is prose."""
 
 
 def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
-    """Return the slots of a recorded text. The result is empty if the text's values cannot be checked."""
+    """Return a recorded text's slots. The result is empty if the text cannot be checked."""
     if DENIAL.search(text):
         return ()
     known = _Known(before, found)
@@ -185,7 +185,7 @@ def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[
 
 
 class _Known:
-    """Values that are known before a text, from results, from the guards' facts and from the next write."""
+    """Values known before a text from results, the guards' facts and the next write."""
 
     def __init__(self, before: Sequence[Event], found: Bearing) -> None:
         self.amounts: set[Decimal] = set()
@@ -226,7 +226,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         found = pending.pop()
         if isinstance(found, dict):
             fields = cast(dict[Any, Any], found)
-            # Keys that are ids, such as flight numbers, are also treated as names.
+            # Ids, such as flight numbers, are also names.
             pending += [*fields.values(), *(key for key in fields if str(key)[:1].isupper())]
         elif isinstance(found, list | tuple):
             pending += cast(Sequence[Any], found)
@@ -243,7 +243,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _names(value: str) -> bool:
-    """Whether a value is a code, a name or an address, rather than a plain word, a number or prose."""
+    """Whether a value is a code, name or address, and not a plain word, a number or prose."""
     value = value.strip()
     if not 2 < len(value) <= _LONGEST or value.count(" ") > 4 or _STAMP.fullmatch(value) or _number(value) is not None:
         return False
@@ -253,6 +253,6 @@ def _names(value: str) -> bool:
 
 
 def _said(name: str) -> str:
-    """Return a pattern that matches a name as written or in words."""
+    """Return a pattern for a name, with spaces, hyphens or underscores."""
     words = r"[ _-]".join(map(re.escape, re.split(r"[ _-]", name)))
     return rf"(?i:(?<![\w@.-]){words}(?![\w@-]))"

@@ -1,7 +1,7 @@
-"""Decides which recorded conversations are fit for learning, using an audit and the faults in their calls.
+"""Decides which recorded conversations are suitable for learning, using an audit and the faults in their calls.
 
-The audit runs here, with a world if one is given, or is read from an earlier audit's folder. Flagged and undecided
-conversations are treated separately, because only flagged conversations contain a fault.
+The audit runs here, with an optional world, or is read from an earlier audit's folder. Flagged and undecided
+conversations are kept apart, because only flagged ones contain a fault.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,13 +29,13 @@ UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """What an audit found in one conversation: its calls and the rules that it broke."""
+    """An audit's findings in one conversation: its calls and the broken rules."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
     rules: Sequence[str] = ()
     is_judged: bool = True
-    """False if the conversation could not be audited."""
+    """False if the audit of the conversation failed."""
 
     @property
     def flagged(self) -> list[str]:
@@ -85,9 +85,7 @@ class KeptAudit:
 
     @property
     def audited(self) -> Audited | None:
-        """The logs and pack of the audit. None if the audit is redacted, because a redacted audit does not name its
-        logs.
-        """
+        """The audit's logs and pack. None for a redacted audit, which does not name its logs."""
         path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
@@ -101,7 +99,7 @@ class KeptAudit:
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """Return the audit of one conversation. A conversation without a write or a finding is fit for learning."""
+        """Return one conversation's audit. Without writes or findings, the conversation is suitable for learning."""
         is_judged = f"{file}#{trajectory.position}" not in self._unjudged
         rules = [line["rule"] for line in self._rules.get(trajectory.id, ())]
         return JudgedCalls(self.store.criterion, self._calls.get(trajectory.id, ()), rules, is_judged)
@@ -111,20 +109,20 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""The reason why a conversation is unfit. `made-up id` means an id that neither the user, the host nor a result had
-shown. `failed` means that, according to the source, the conversation did not reach its goal.
+"""The reason why a conversation is unsuitable. `made-up id` is an id that neither the user, the host nor a result had
+shown. `failed` means that the source reports a failure.
 """
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Return why a conversation is a bad example, or None if it is a good one."""
+    """Return the reason why a conversation is a bad example, or None."""
     if (why := hallucinated(pack, trajectory)) is not None:
         return why
     return "failed" if trajectory.outcome is not None and not trajectory.outcome.good else None
 
 
 def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Return the part of a call that was made up: its tool, one of its parameters, or an id that had not been shown."""
+    """Return the made-up part of a call: the tool, a parameter, or an id that had not been shown."""
     provenance = Provenance(trajectory.events, instructions=trajectory.instructions)
     acts = 0
     for step, event in enumerate(trajectory.events):

@@ -1,7 +1,7 @@
-"""Verified thoughts: what an agent should think at a turn, composed from the guards' findings without a model.
+"""Verified thoughts: what an agent should think at a turn, written from the guards' findings without a model.
 
-Policies are stated in the pack's words, and facts as tools showed them. The conclusion is the one that the guards
-reach. The wording varies with the seed. Policies are named in words, never by id.
+A thought states policies in the pack's words and facts as tools showed them. Its conclusion is the guards' conclusion.
+The wording varies with the seed. Policies are described in words, never named by id.
 """
 
 import random
@@ -30,7 +30,7 @@ _LONGEST_WORDING = 22
 
 
 def wish(tool: Tool | None, name: str) -> str:
-    """Return the effect of a write in words, in the form `to ...`."""
+    """Return a write's effect in words that start with `to`."""
     said = re.split(r"[.,;:(]", tool.description if tool is not None else "")[0].strip()
     if said and len(said.split()) <= _LONGEST_WISH:
         return said[0].lower() + said[1:]
@@ -38,24 +38,22 @@ def wish(tool: Tool | None, name: str) -> str:
 
 
 def wordings(policy: Policy) -> list[str]:
-    """Return the ways to state a policy: its definition and, if its citation is a single short sentence, the
-    citation.
-    """
+    """Return a policy's wordings: its definition and, if short enough, its cited sentence."""
     cited = [each.text.strip() for each in policy.citations if each.text]
     short = [text for text in cited if len(text.split()) <= _LONGEST_WORDING and not re.search(r"[.:;] \S", text)]
     return list(dict.fromkeys([policy.definition, *(short if len(policy.citations) == 1 else ())]))
 
 
 def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortest: bool = False) -> str:
-    """Return one wording of a policy, as part of a longer sentence."""
+    """Return one wording of a policy, for use inside a longer sentence."""
     ways = wordings(policy)
     drawn = rng.choice(ways)
     return inner(min(ways, key=len) if shortest else drawn, names)
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """Return a sentence as part of a list: without a full stop or semicolon, and in lower case unless it begins with a
-    name.
+    """Return a sentence for use in a list, without its full stop, semicolons or initial capital. Names keep their
+    capital.
     """
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
@@ -65,14 +63,14 @@ def inner(sentence: str, names: frozenset[str]) -> str:
 
 
 def names_in(pack: Pack) -> frozenset[str]:
-    """Return the words that are capitalised inside sentences of the document or the definitions."""
+    """Return the words with a capital letter inside the sentences of the document or the definitions."""
     texts = [policy.definition for policy in pack.policies.values()]
     texts += [each.text for policy in pack.policies.values() for each in policy.citations if each.text]
     return frozenset(found for text in texts for found in re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", text))
 
 
 def label(name: str) -> str:
-    """Return the name of a field in words, without the word for an id."""
+    """Return a field's name in words, without "id"."""
     return " ".join(words_of(name.removesuffix("_id")))
 
 
@@ -100,7 +98,7 @@ def value_in_words(field: Field, value: Any) -> str:
 
 
 def saw_in_words(saws: Iterable[Saw]) -> list[str]:
-    """Put the facts seen into words, grouped by entity, such as `slot: status open, kind telehealth`."""
+    """Put seen facts into words, grouped by entity, such as `slot: status open, kind telehealth`."""
     things: dict[tuple[str, Any], list[str]] = {}
     for saw in saws:
         if saw.field.private:
@@ -116,7 +114,7 @@ def saw_in_words(saws: Iterable[Saw]) -> list[str]:
 
 
 def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
-    """Put the unseen facts into words, such as `the slot's status and kind`."""
+    """Put unseen facts into words, such as `the slot's status and kind`."""
     things: dict[str, dict[str, None]] = {}
     for fact in facts:
         things.setdefault(fact.entity, {})[label(fact.field)] = None
@@ -127,19 +125,19 @@ def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
 
 
 SOFT = 100
-"""The target length of a thought in words, not including calculations."""
+"""The target length of a thought in words, without calculations."""
 SENTENCES: dict[str, list[str]] = yaml.load(
     (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
 )
-"""The templates of verified thoughts, by purpose."""
+"""Templates for verified thoughts, by purpose."""
 _WORKING = re.compile(r" \([^()]*\)")
 
 
 class Thought(Struct, frozen=True):
-    """A verified thought, with the evidence behind it."""
+    """A verified thought and its evidence."""
 
     text: str
-    """The text without `<think>` tags. It is empty if no true thought leads to this turn."""
+    """The text without `<think>` tags, or an empty text if no true thought leads to this turn."""
     bearing: Bearing
 
     @property
@@ -157,11 +155,10 @@ def think(
     seed: int | str,
     purpose: Purpose | None = None,
 ) -> Thought:
-    """Return the verified thought for the turn at `span` and the write towards which the turn works.
+    """Return the verified thought for the turn at `span` and the write that the turn works towards.
 
-    What was just seen is always included, because the conclusion depends on it. If the thought is too long, other parts
-    are shortened. There is no thought for a write that was not permitted given what was seen, or that the user did not
-    confirm.
+    The latest facts are always included, because the conclusion depends on them. Other parts of a long thought are
+    shortened. There is no thought for a write that was not permitted or that the user did not confirm.
     """
     found = bearing(pack, events, span, serving, purpose)
     before, turn = events[: span.start], events[span.start : span.end]
@@ -182,7 +179,7 @@ class _Composer(Struct):
     turn: Sequence[Event]
     rng: random.Random
     brevity: int
-    """Level 1 leaves out the wish, level 2 also leaves out the missing facts, and level 3 uses each policy's shortest
+    """Level 1 leaves out the wish. Level 2 also leaves out the missing facts. Level 3 also uses each policy's shortest
     wording.
     """
     names: frozenset[str]
@@ -196,8 +193,7 @@ class _Composer(Struct):
 
     def _wish(self) -> list[str]:
         serving = self.found.serving
-        # Draw this wording even if it is not used, so that the choice of the other wordings does not depend on the
-        # length.
+        # Always draw this wording, so that the length does not change the other wordings.
         drawn = self._draw("wish"), self.rng.random()
         has_begun = any(isinstance(event, Result) for event in self.before)
         if serving is None or self.found.purpose == "other" or self.brevity or (has_begun and drawn[1] < 0.5):

@@ -1,4 +1,4 @@
-"""Implements `bylaw align thoughts`: a verified or model-written thought for every recorded turn."""
+"""Implements `bylaw align thoughts`: a thought for every recorded turn, verified or written by a model."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from bylaw.trace.event import Call, Event, Message, Result
 Rubric = Literal["faithfulness", "completeness", "atomicity", "style"]
 RUBRICS: tuple[Rubric, ...] = get_args(Rubric)
 THRESHOLDS: dict[Rubric, int] = {"faithfulness": 10, "completeness": 9, "atomicity": 7, "style": 6}
-"""The minimum ratings from the paper's Table 6."""
+"""The minimum ratings, from the paper's Table 6."""
 ROUNDS = 4
-"""The number of times that a thought is refined before its turn is dropped."""
+"""The maximum number of refinements before a turn is dropped."""
 _PROMPTS = Path(__file__).parent / "prompts"
 _Shape = TypeVar("_Shape")
 
 
 class Turn(Struct, frozen=True):
-    """A turn that needs a thought, described in words."""
+    """A turn that needs a thought, in words."""
 
     id: str
     policy: str
@@ -62,7 +62,7 @@ class Fault(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The reviewers' findings, on which the refinement is based."""
+    """The reviewers' findings for the refinement."""
 
     errors: list[Fault]
     good: str
@@ -70,7 +70,7 @@ class Summary(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """One version of a thought with its ratings."""
+    """A version of a thought with its ratings."""
 
     round: int
     """0 for the first version."""
@@ -78,7 +78,7 @@ class Round(Struct, frozen=True):
     scores: dict[str, int]
     passed: bool
     faithful: bool | None = None
-    """Whether the guards' evaluation of the turn confirms the thought. None if this was not checked."""
+    """Whether the guards' findings confirm the thought. None if unchecked."""
     complete: bool | None = None
 
 
@@ -105,7 +105,7 @@ class _Work(Struct):
 
 
 Check = Callable[[str, str], Checked]
-"""Checks the thought for a turn, named by its id, against the guards."""
+"""Checks a turn's thought against the guards. The id names the turn."""
 
 
 def write_thoughts(
@@ -116,9 +116,7 @@ def write_thoughts(
     rounds: int = ROUNDS,
     check: Check | None = None,
 ) -> list[Written]:
-    """Generate, branch, evaluate and refine a thought for every turn. All questions that belong to one step are asked
-    together.
-    """
+    """Generate, branch, evaluate and refine a thought for every turn. All questions of one step are asked together."""
     works = [_Work(turn) for turn in turns]
     for number in range(rounds + 1):
         if number:
@@ -135,16 +133,14 @@ def write_thoughts(
 
 
 def requests_for(turns: Sequence[Turn]) -> list[Request]:
-    """Return the questions of the first step, which are used for an estimate."""
+    """Return the questions of the first step, for an estimate."""
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 
 def _answers(
     works: Sequence[_Work], chat: Chat, prompts: Sequence[str], shape: type[_Shape]
 ) -> list[tuple[_Work, str, _Shape]]:
-    """Return the model's answers to some prompts for every unfinished turn. A turn with an unreadable answer is
-    dropped.
-    """
+    """Return a model's answers to prompts for all unfinished turns. Turns with an unreadable answer are dropped."""
     pairs = [(work, prompt) for work in works if not work.is_done for prompt in prompts]
     asked = [request(prompt, shape, _fields(work)) for work, prompt in pairs]
     found: list[tuple[_Work, str, _Shape]] = []
@@ -174,7 +170,7 @@ def _result(work: _Work) -> Written:
 
 def request(prompt: str, shape: type, fields: Mapping[str, str]) -> Request:
     text = (_PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")
-    # `str.format` would fail if policies or conversations contain braces.
+    # `str.format` would fail on braces in policies or conversations.
     filled = re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], text)
     return Request((ModelMessage("user", filled.strip()),), schema_of(shape), prompt)
 
@@ -227,7 +223,7 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
     turns = [Turn(place.id, policy, conversation_text(place.before), conversation_text(place.turn)) for place in found]
     if options.dry_run:
         taken = estimate(requests_for(turns))
-        # A turn needs at most a draft and four reviews. Each further round also needs a summary.
+        # A turn needs at most a draft and four reviews. Each refinement also needs a summary.
         most = len(turns) * (5 + 6 * options.rounds)
         told = {"turns": len(turns), "first_step": str(taken), "requests_at_most": most}
         yield msgspec.json.encode(told) + b"\n"
@@ -251,7 +247,7 @@ class _ReadLine(Struct, frozen=True):
 
 
 def read_thoughts(path: Path) -> dict[str, str | None]:
-    """Read the thoughts from a file written by `bylaw align thoughts`, by turn."""
+    """Return the thoughts in a file from `bylaw align thoughts`, by turn."""
     found: dict[str, str | None] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
@@ -303,7 +299,7 @@ def _event_text(event: Event) -> str:
 
 
 def policy_text(pack: Pack, *, whole: bool = False) -> str:
-    """Return the policy, either as the whole document or with one sentence per policy."""
+    """Return the policy: the whole document, or one sentence per policy."""
     if whole and pack.document is not None:
         return pack.document.text.strip()
     return "\n".join(f"- {policy.definition}" for policy in pack.policies.values() if policy.kind != "knowledge")

@@ -1,5 +1,5 @@
-"""Decides the calls of live agents: allow the call, deny it, require a look-up first, or ask somebody. Start at
-`shield`, then read `decision`.
+"""Decides live agents' calls: allow the call, deny it, require a look-up first, or ask somebody. Start at `shield`,
+then read `decision`.
 """
 
 from bylaw.policy.tool import ApprovalTerms, Postures
@@ -8,6 +8,6 @@ from bylaw.shield.session import LiveSession
 from bylaw.shield.shield import Shield
 
 Guarded = LiveSession
-"""A deprecated name of `LiveSession`."""
+"""Deprecated. Use `LiveSession`."""
 
 __all__ = ["ApprovalTerms", "Decision", "Ground", "Guarded", "LiveSession", "LookUp", "Postures", "Question", "Shield"]

@@ -1,11 +1,11 @@
-"""Tracks the approvals requested in one conversation and applies the reviewers' answers to later decisions.
+"""Tracks a conversation's approval requests and applies the reviewers' answers to later decisions.
 
-An approval covers one exact call with the facts as they were when it was approved. It can be used once and never lifts
-a denial. A rejection covers every spelling of the call that a tool may treat as the same. It lasts as long as the
-policies object for the same reasons, based on the same facts.
+An approval covers one exact call with the facts at the time of approval. It can be used once and never overrides a
+denial. A rejection covers all spellings of the call. It lasts while the policies object for the same reasons, based on
+the same facts.
 
-A caller that keeps the history itself opens a new conversation with every request. Its earlier approvals are matched by
-call, facts and principal, provided that the new history continues the earlier one.
+A caller that keeps the history opens a new conversation for each request. Its earlier approvals are matched by call,
+facts and principal, if the new history continues the earlier one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,10 +24,10 @@ from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call
 
 AGAIN = 1000
-"""The maximum number of approvals that may be requested for one call on the same facts."""
+"""The maximum number of approval requests for one call with the same facts."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
-"""Why an approval expired: nobody answered in time, nobody used it in time, its facts changed, the conversation was
-handed over to another principal, or the call ran under another approval.
+"""The reason why an approval expired: nobody answered in time, nobody used it in time, its facts changed, another
+principal took over, or the call ran under another approval.
 """
 
 
@@ -36,43 +36,43 @@ IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
-    """The grounds of a decision after the reviewers have answered, and the approval changes to record."""
+    """A decision's grounds after the reviewers' answers, and the approval changes to record."""
 
     grounds: Sequence[Ground]
     approval: str = ""
-    """The id of the approval that the call is waiting for, or of the approval that lets it run."""
+    """The id of the approval that the call waits for or runs under."""
     changes: Sequence[Change] = ()
 
 
 class Approvals:
-    """The approvals requested in one conversation, in order."""
+    """A conversation's approval requests, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
-        """Apply recorded changes. The first `before` of them belong to requests made before a handover."""
+        """Apply recorded changes. The first `before` changes belong to requests from before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._ends: dict[str, float] = {}
-        """When each approval expires. An approval without an end is left out."""
+        """The end of each approval that has one."""
         self._former: dict[str, Change] = {}
-        """Requests made on behalf of a previous principal. Approving them has no effect."""
+        """Requests for a previous principal. Approving them has no effect."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """For each approval that another conversation requested, maps the approval's id to that conversation."""
+        """Maps approvals requested in other conversations to their conversation."""
         self._beside: list[Change] = []
-        """Approved requests from other conversations of the same principal. They may belong to this conversation."""
+        """Approved requests from the principal's other conversations. They may belong to this conversation."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
             self.take(changes[before:])
 
     def pass_on(self, handed_over: int) -> None:
-        """Set aside all requests made before a handover."""
+        """Set aside all requests from before a handover."""
         if handed_over != self._handed_over:
             self._former |= self._requests
             self._requests, self._handed_over = {}, handed_over
 
     def left_behind(self) -> list[Change]:
-        """Return the changes that end the approvals requested for a previous principal."""
+        """Return the changes that end a previous principal's approvals."""
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
         changes = [Change(name, "expired", HANDOVER, "the conversation was handed over") for name in open]
@@ -104,17 +104,16 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Find earlier requests for the same call under the same pack and principal. Return the name for the next
-        request.
+        """Find earlier requests for the same call, pack and principal. Return the name for the next request.
 
-        An approval is used only if `is_ours` confirms that this conversation requested it. A rejection counts,
-        whichever of the principal's conversations it comes from. A host may edit a history, so an unused approval may
-        still belong to this conversation. Such an approval ends when the call runs under another approval.
+        An approval is used only if `is_ours` confirms that this conversation requested it. A rejection applies in all
+        of the principal's conversations. A host may edit a history, so an unused approval may still belong to this
+        conversation. It ends when the call runs under another approval.
         """
         if _is_denied(grounds):
             return ""
         made = judgement.made.call
-        # All spellings of a call share one name, so that rejecting one spelling rejects all of them.
+        # All spellings of a call share one name, so one rejection covers them all.
         digest = fingerprint([made.tool, alike(made.arguments), context[PRINCIPAL], pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
@@ -122,8 +121,7 @@ class Approvals:
             if known is None:
                 return name
             if known.status == "rejected":
-                # If this time were shorter than the lifetime of an approval, an earlier approval could become valid
-                # again.
+                # A shorter time than an approval's lifetime could make an earlier approval valid again.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
@@ -148,14 +146,14 @@ class Approvals:
     ) -> ApprovalRuling:
         """Apply the reviewers' answers about this call to the grounds, or request an approval named `name`.
 
-        `decision` is the id of the decision, if it differs from `name`.
+        `decision` is the decision's id, if it is not `name`.
         """
         if not self._requests and not needs_person(grounds):
             return ApprovalRuling(grounds)
         made = judgement.made.call
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
         apart = fingerprint(_policy_facts(judgement, grounds, terms))
-        # A stop is temporary, so it must not change the facts that an approval depends on.
+        # A stop is temporary, so it must not change an approval's facts.
         facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
@@ -209,7 +207,7 @@ class Approvals:
             used = [Change(found.approval, "used"), *self._ended_with(found)] if is_used else []
             return ApprovalRuling(lifted, found.approval, [*ruling.changes, *used])
         if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
-            # If the agent makes the call again, a new approval is requested.
+            # If the agent repeats the call, a new approval is requested.
             no = "no reviewer answered in time. To ask again, make the call again"
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
@@ -223,14 +221,14 @@ class Approvals:
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
-        """Return a rejection of the call, of another spelling of the call, or of one of its actions.
+        """Return a rejection of the call, of another spelling, or of one of its actions.
 
-        The rejection counts only while the policies object for the same reasons. For another spelling, the reasons are
-        not compared because they may name other things.
+        The rejection applies while the policies object for the same reasons. Reasons for another spelling are not
+        compared, because they may contain different names.
         """
         rejected = [each for each in self._requests.values() if self._last[each.approval].status == "rejected"]
         for each in rejected:
-            # Earlier versions did not record the reasons. Rejections recorded by those versions still count.
+            # Earlier versions did not record reasons. Their rejections still apply.
             is_same = each.call == call and each.apart in ("", apart)
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
             is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
@@ -252,7 +250,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether a call is stopped only by questions, at least one of which a reviewer must answer."""
+    """Whether only questions stop a call, including one for a reviewer."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 
@@ -267,7 +265,7 @@ def _is_for_user(ground: Ground) -> bool:
 
 
 def lift(ground: Ground, by: str) -> Ground:
-    """Update a ground after a reviewer's approval. Questions for the user remain unanswered."""
+    """Update a ground after a reviewer's approval. Questions for the user stay unanswered."""
     if ground.posture != "enforce" or not _is_for_person(ground):
         return ground
     left = tuple(each for each in ground.questions if each.whom == "user")
@@ -282,7 +280,7 @@ def rests_on(ground: Ground, by: str) -> bool:
 
 
 def lifted_by(ground: Ground) -> str:
-    """Return the reviewer who approved a ground, or an empty string if nobody did."""
+    """Return the reviewer who approved a ground, or an empty string."""
     if ground.answer != "allow":
         return ""
     said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))
@@ -300,11 +298,10 @@ def question(grounds: Iterable[Ground]) -> str:
 
 
 def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts that a decision depends on: every fact that was read, with its value, and every undecided
-    ground.
+    """Return the facts behind a decision: every fact that was read, with its value, and every undecided ground.
 
-    The user's pending confirmation is left out, so that an approval counts whether the user answers before or after the
-    reviewer. The confirmation is included if a reviewer may answer in place of the user.
+    The user's pending confirmation is left out, so the user may answer before or after the reviewer. It is included if
+    a reviewer may answer in place of the user.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(
@@ -316,5 +313,5 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
 
 
 def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """Return the facts that a decision depends on, excluding stops, doubts and limits, which are temporary."""
+    """Return the facts behind a decision, without stops, doubts and limits, which are temporary."""
     return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

@@ -1,4 +1,4 @@
-"""Replays recorded conversations under two versions of a pack and lists the decisions and verdicts that differ."""
+"""Replays recorded conversations under two pack versions and lists the decisions and verdicts that differ."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,19 +21,17 @@ from bylaw.shield.limiting import recorded_ground
 from bylaw.trace.event import Approved, Call, Trajectory
 
 Place = tuple[str, int, int]
-"""The file that contains a conversation, the conversation's position in the file, and the step of a call."""
+"""A conversation's file, its position in the file, and a call's step."""
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """One pack version's decision before the call and its verdict after the call. Both are None if no policy applies to
-    the call.
-    """
+    """One pack version's decision before the call and verdict after it. Both are None if no policy applies."""
 
     decision: Answer | None
     verdict: Verdict | None
     because: str = ""
     stops: bool = False
-    """Whether the decision stops the call, given the policy's posture."""
+    """Whether the decision stops the call under the policy's posture."""
 
 
 class CallOutcome(Struct, frozen=True):
@@ -42,7 +40,7 @@ class CallOutcome(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """One policy's answers on one call under the two versions, if they differ."""
+    """One policy's answers on one call, if the versions differ."""
 
     policy: str
     conversation: str
@@ -66,24 +64,24 @@ class Backtest(Struct, frozen=True):
     calls: int
     """The number of calls that either version decided."""
     changed_calls: int
-    """The number of calls whose overall decision differs."""
+    """The number of calls with a different overall decision."""
     now_stopped: int
-    """The number of calls that the old version allows but the new version stops."""
+    """The number of calls that only the new version stops."""
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """The number of calls that are subject to a limit but have no time, so that the limit cannot be checked."""
+    """The number of calls without a time. Their limits cannot be checked."""
 
 
 class Replayed(Struct):
-    """One version's result for a recorded call. If there is no verdict, the call is subject only to a limit."""
+    """One version's result for a recorded call. Without a verdict, only a limit applies to the call."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
 
     @property
     def whole(self) -> CallOutcome:
-        """The overall outcome. A call to which no policy applies is treated as having run."""
+        """The overall outcome. If no policy applies to a call, the call ran."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
@@ -99,8 +97,7 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """Decide and judge every call that the agent made in the recording, using only the events before each call. Return
-    the results by step.
+    """Decide and judge each of the agent's recorded calls, using only the events before it. Return the results by step.
 
     The calls are replayed as recorded, even after a call that the shield would have stopped.
     """
@@ -136,9 +133,7 @@ class _Version:
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """Yield the calls that a limit stops. The flag is False if it is unknown which person the call should be
-        counted against.
-        """
+        """Yield the calls that a limit stops. The flag is False if it is unknown whose call it is."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
@@ -150,7 +145,7 @@ class _Version:
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
     """Replay the same conversations under both versions.
 
-    Limits count calls across all conversations in order of time, so the calls under limits are compared last.
+    Calls under limits are compared last, because limits count calls in all conversations in order of time.
     """
     versions, conversations = (_Version(old), _Version(new)), 0
     limited: dict[Place, tuple[Trajectory, Call, list[Replayed]]] = {}

@@ -1,4 +1,4 @@
-"""The records of a decision and of its grounds. All text in them comes from the pack's author."""
+"""The records of a decision and its grounds. All text comes from the pack's author."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -15,26 +15,22 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""The possible answers, the most severe first. The overall answer is the most severe one that any policy gives."""
+"""The possible answers, the most severe first. The most severe answer of any policy is the overall answer."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call has already run since the user's last message: empty if it has not, otherwise `done` or
-`perhaps`.
-"""
+"""Whether the same call has run since the user's last message: `done`, `perhaps`, or an empty string for no."""
 
 Whom = Literal["user", "person"]
-"""Who can answer: the user (through the agent), or the reviewer (`person`) who is responsible for the policy or the
-host.
-"""
+"""Who can answer: the user (through the agent), or the reviewer (`person`) responsible for the policy or the host."""
 
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
 class LookUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up, with its arguments, that would reveal a missing fact."""
+    """A look-up that would show a missing fact, with its arguments."""
 
     tool: str
     arguments: dict[str, Any]
@@ -52,7 +48,7 @@ class Question(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True, omit_defaults=True):
-    """The answer of one policy on a call, with the reasons."""
+    """One policy's answer on a call, with reasons."""
 
     policy: str
     kind: GroundKind
@@ -64,30 +60,30 @@ class Ground(Struct, frozen=True, omit_defaults=True):
     posture: Posture
     because: str = ""
     citations: tuple[Citation, ...] = ()
-    """The sentences of the document that the policy is based on."""
+    """The policy's sentences in the document."""
     missing: tuple[str, ...] = ()
-    """Facts that the answer depends on and that the agent has not seen."""
+    """Facts behind the answer that the agent has not seen."""
     look_ups: tuple[LookUp, ...] = ()
-    """Look-ups, in the order in which they should be made."""
+    """Look-ups in the order in which to make them."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Look-ups that failed but may be tried again if nobody can be asked."""
+    """Failed look-ups to try again if nobody can be asked."""
     failed: bool = False
-    """Whether the guard failed. If so, `because` contains the failing line for the guard's author."""
+    """Whether the guard failed. `because` then shows its author the failing line."""
     for_agent: str = ""
-    """The missing consent or the stop, described for the agent."""
+    """Describes the missing consent or the stop for the agent."""
     stands_in: bool = False
-    """Whether a reviewer is asked in place of the user because the host does not report user messages. The reviewer's
-    approval is recorded as an override.
+    """Whether a reviewer is asked in place of the user, because the host does not report user messages. The approval is
+    recorded as an override.
     """
     is_unheard: bool = False
     """Whether the ground asks the user a question although the host would not report the answer."""
     puts_card: bool = False
-    """Whether the ground would be settled by the user's answer to a card."""
+    """Whether the user's answer to a card would settle the ground."""
 
 
 class Text:
-    """Text that is composed only when it is read."""
+    """Text that is written only when it is read."""
 
     __slots__ = ("_made", "_make")
 
@@ -108,7 +104,7 @@ class Text:
 
 
 class PerformedAction(Struct, frozen=True):
-    """An action that a call performs, with its arguments."""
+    """A call's action, with its arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -122,75 +118,68 @@ class Decision(Struct, frozen=True, omit_defaults=True):
     """The answer before the posture is applied."""
     allowed: bool
     enforced: Posture
-    """The posture that determines `allowed`: the strictest posture of the objecting grounds, or `enforce` if there are
-    no objections.
-    """
+    """The posture behind `allowed`: the strictest posture of the objections, or `enforce` without objections."""
     grounds: tuple[Ground, ...] = ()
-    """The grounds of every policy that applies to the call, with the objections first."""
+    """The grounds of all policies for the call, with objections first."""
     unguarded: bool = False
-    """Whether the call is a write to which no policy applies."""
+    """Whether no policy applies to the call, a write."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
-    """The message for the reviewer. A `Text`, or a string if the decision was read from a log."""
+    """The message for the reviewer: a `Text`, or a string if the decision comes from a log."""
     approval: str = ""
-    """The id of the approval that the call is waiting for, or of the approval that lets it run."""
+    """The id of the approval that the call waits for or runs under."""
     seconds: float = 0.0
-    """The time that the decision took, in seconds."""
+    """The time for the decision, in seconds."""
     model_queries: int = 0
-    """The number of requests sent to models since the previous decision."""
+    """The number of model requests since the previous decision."""
     probability: float | None = None
-    """The probability that the call is permitted. Set if circuits were used."""
+    """The probability that the call is permitted, if circuits were used."""
     interval: tuple[float, float] | None = None
-    """The range of the margin over all possible values of the unknown predicates."""
+    """The range of the margin over all values of the unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """The values that the model has given predicates since the previous decision, each with the words that it quoted.
-    """
+    """The model's answers since the previous decision, each with its quotation."""
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups made by the shield. The grounds use their results. The exception is `resolve: show`, with which the
-    agent sees the results and makes the call again.
+    """Look-ups made by the shield. The grounds use their results, except with `resolve: show`. The agent then sees the
+    results and repeats the call.
     """
     evidence: tuple[Ground, ...] = ()
-    """Each policy's answer based only on what the agent had seen. Set if `grounds` use further facts."""
+    """Each policy's answer from only the facts that the agent had seen. Set if `grounds` use more facts."""
     is_over: bool = False
-    """For a repeated request: whether the allowed call has returned a result in the meantime. If so, a write is not
-    allowed a second time.
-    """
+    """For a repeated request: whether the allowed call has a result by now. If so, a write is not allowed again."""
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set if this decision repeats an earlier one because the call was interrupted or is being resumed."""
+    """Set if this decision repeats an earlier one for an interrupted or resumed call."""
     call: str = ""
-    """The id of the call that was interrupted or is being resumed."""
+    """The interrupted or resumed call's id."""
     card: Card | None = None
-    """The card to show to the user. If the user confirms it, the same call will be allowed. Either the agent sends the
-    card's text, or the host displays the card and reports the answer with `confirm`.
+    """The card for the user. If the user confirms it, the same call is allowed. The agent sends the card's text, or the
+    host shows the card and reports the answer with `confirm`.
     """
     request: str = ""
-    """The digest of the allowance that the call was checked against, if the pack uses requests."""
+    """The digest of the allowance used to check the call, if the pack uses requests."""
     earlier: Earlier = ""
     """For a stopped call: whether the same call has run earlier."""
     actions: tuple[PerformedAction, ...] = ()
-    """The actions that a call to a generic tool performs."""
+    """The actions of a call to a generic tool."""
     granted: tuple[Granted, ...] = ()
-    """Actions that the request allows, according to a model. Contains only those found since the previous decision,
-    each with ranges of the user's words.
+    """Actions that the request allows, according to a model. Only those found since the previous decision, each with
+    ranges of the user's words.
     """
 
     @property
     def is_put(self) -> bool:
-        """Whether the call is stopped until somebody answers: the user on a card, or a reviewer on an approval
-        request.
-        """
+        """Whether the call waits for an answer: the user's on a card, or a reviewer's on an approval request."""
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property
     def feedback(self) -> str:
-        """The message for the agent: look-ups, questions or reasons. Empty if only policies in shadow mode object, or
-        if none do.
+        """The message for the agent: look-ups, questions or reasons. Empty without objections, or with only shadow-mode
+        objections.
         """
         return str(self.to_agent)
 
     @property
     def for_person(self) -> str:
-        """The message for the reviewer, which describes the call and the objections."""
+        """The message for the reviewer, with the call and the objections."""
         return str(self.to_person)
 
     @property
@@ -209,9 +198,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The policies for which a reviewer answered in place of the user. `approval` identifies the reviewer's
-        approval.
-        """
+        """The policies for which a reviewer answered in place of the user. `approval` identifies the approval."""
         return tuple(each.policy for each in self.grounds if each.answer == "allow" and each.stands_in)
 
     @property
@@ -227,7 +214,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
     @property
     def retries(self) -> tuple[LookUp, ...]:
-        """The failed look-ups that may be tried again, without duplicates."""
+        """Failed look-ups to try again, without duplicates."""
         return tuple(
             {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
         )
@@ -242,7 +229,7 @@ class Decision(Struct, frozen=True, omit_defaults=True):
 
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """Return, for each posture, the most severe answer among its grounds."""
+    """Return each posture's most severe answer."""
     found: dict[Posture, Answer] = {}
     for ground in grounds:
         posture, answer = ground.posture, ground.answer
@@ -261,7 +248,7 @@ def gravest(answers: Iterable[Answer]) -> Answer:
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """Return the overall answer, whether the call may run, and the posture that determines whether it may."""
+    """Return the overall answer, whether the call may run, and the posture behind that."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"

@@ -1,7 +1,7 @@
-"""Decides the calls of one live conversation, in order.
+"""Decides one live conversation's calls, in order.
 
-A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. If there is a log, a
-decision becomes valid once the decision and all earlier entries are in the log.
+A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. With a log, a decision
+becomes valid when it and all earlier entries are in the log.
 """
 
 import time as clocks
@@ -68,39 +68,39 @@ from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """Mutations to apply and calls to decide. Either all of them take effect or none do."""
+    """Mutations to apply and calls to decide, all or none."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
-    """Mutations to apply before the calls are decided."""
+    """Mutations to apply before deciding the calls."""
     named: Named | None = None
     """The request's idempotency key."""
     again: Interruption | Resumption | None = None
-    """Set to request the earlier decision on a call that was interrupted or is being resumed."""
+    """Set to request the earlier decision on an interrupted or resumed call."""
     by: str = ""
-    """The calling agent, if the conversation was begun by a different agent."""
+    """The calling agent, if another agent began the conversation."""
     context: Mapping[str, Any] | None = None
-    """The host's context, or None if the context has not changed."""
+    """The host's context, or None if it has not changed."""
     is_turn: bool = False
-    """Whether the calls form one turn. The decision on each call then takes the other calls into account."""
+    """Whether the calls form one turn. The decision on each call then considers the other calls."""
     places: Sequence[int] | None = None
-    """The positions of the calls to decide. None means all calls."""
+    """The positions of the calls to decide, or None for all calls."""
 
 
 class DecisionService:
-    """The state of one live conversation, including its decisions. Only one thread may use it at a time."""
+    """A live conversation's state and decisions. Only one thread may use it at a time."""
 
     live: Conversation | None = None
-    """The open conversation, or None until it is started or read from the log."""
+    """The open conversation, or None before it is started or read from the log."""
     is_told_whole = False
-    """Whether the caller keeps the history and sends the whole history with each request. Each request is then a new
+    """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
     conversation.
     """
     open_turn: Mutation | None = None
     _answers = _granted = 0
-    """The number of model answers that earlier decisions have already reported."""
+    """The number of model answers in earlier decisions."""
     _recalled: Recalled | None = None
-    """For a caller that keeps the history: the last card shown, or the name for the next card."""
+    """For a caller that keeps the history: the last card, or the name for the next card."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
@@ -108,24 +108,23 @@ class DecisionService:
         self.id = self.journal.id
         self.context = context
         self.speaks_for: Mapping[str, Any] = context or {}
-        """The host's context in this process. The conversation may have been continued elsewhere by another principal.
-        """
+        """The host's context in this process. Another principal may have continued the conversation elsewhere."""
         self._unvouched = context
-        """The context given when the conversation was opened. Kept until an entry is written."""
+        """The conversation's initial context, until an entry is written."""
         self.by = by
         self.lacks = lacks
         self.channel = Channel()
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
         self._before_unwritten = 0
-        """The number of logged events that precede the unwritten mutations."""
+        """The number of logged events before the unwritten mutations."""
         self._marks: dict[int, Decision] = {}
-        """Decisions made here, by step, that used more facts than the agent had seen."""
+        """Decisions from this process that used more facts than the agent had seen, by step."""
         self._approvals = Approvals()
 
     @property
     def state(self) -> LiveState:
-        """The state that decisions need from earlier entries."""
+        """The state from earlier entries."""
         return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
@@ -160,8 +159,8 @@ class DecisionService:
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:
-        """If the log is unlikely to contain the conversation, start it without reading the log. Return whether this was
-        done.
+        """Start the conversation without reading the log if the log is unlikely to contain it. Return whether it was
+        started.
         """
         if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
             return False
@@ -169,13 +168,13 @@ class DecisionService:
         return True
 
     def open(self, *, settled: bool = True) -> Conversation:
-        """Return the conversation, which is either newly started or continued from the log."""
+        """Return the conversation, either new or continued from the log."""
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read entries that other writers have added.
+        """Open the conversation and read other writers' entries.
 
-        Unless `settled` is set, these entries may not be on disk before `journal.settle` returns.
+        Without `settled`, these entries may not be on disk until `journal.settle` returns.
         """
         if self.journal.stops_are_stale:
             self.journal.read_stops()
@@ -188,7 +187,7 @@ class DecisionService:
             self.open(settled=settled)
 
     def apply(self, mutation: Mutation) -> None:
-        """Apply a mutation. It is written to the log with the next decision."""
+        """Apply a mutation. The next decision writes it to the log."""
         if self._shield.log is None:
             self._apply_all(self._spoken(mutation))
             return
@@ -215,26 +214,25 @@ class DecisionService:
             mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
-        """Add the principal that is known in this process, because another principal may have continued the
-        conversation elsewhere.
+        """Add the principal known in this process, because another principal may have continued the conversation
+        elsewhere.
         """
         if self.postures.handover and mutation.is_spoken:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """Adapt a request to entries that other writers added after the first `known` events.
+        """Adapt a request to other writers' entries after the first `known` events.
 
-        An event that is in both the request and those entries counts once. If `known` is 0, the caller cannot have
-        relied on any entry.
+        An event in both counts once. If `known` is 0, the caller did not know any entries.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has unread entries, in which case a rejected request may now succeed. If so, this function
-        reads everything again.
+        """Whether the log has unread entries, so that a rejected request may now succeed. If so, reads everything
+        again.
         """
         if not self.journal.read(after=self.state.length, settled=False):
             return False
@@ -242,7 +240,7 @@ class DecisionService:
         return True
 
     def settle_reading(self) -> None:
-        """Wait until every entry that has been read is on disk."""
+        """Wait until every entry read so far is on disk."""
         try:
             self.journal.settle()
         except BaseException:
@@ -250,7 +248,7 @@ class DecisionService:
             raise
 
     def forget(self) -> None:
-        """Discard the state, so that the log is read again next time. Unwritten events are lost."""
+        """Discard the state and read the log again next time. Unwritten events are lost."""
         if self._shield.log is not None:
             self.live = None
             self.journal.forget()
@@ -275,7 +273,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """Rebuild the conversation from the log. `before` is the conversation's first entry when it was last read."""
+        """Rebuild the conversation from the log. `before` was the conversation's first entry at the last read."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -297,10 +295,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Apply entries that other writers have added. Return False if everything must be read again."""
+        """Apply other writers' entries. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Entries from other writers come before unwritten mutations.
+            # Other writers' entries come before unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -315,9 +313,7 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Apply the unwritten mutations after all entries written elsewhere. Those entries may contain some of the same
-        events.
-        """
+        """Apply the unwritten mutations after all other writers' entries, which may contain some of the same events."""
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
@@ -339,13 +335,13 @@ class DecisionService:
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: WantedDecisions) -> Attempt:
-        """Apply mutations and decide calls. The decisions become valid once the attempt is written."""
+        """Apply mutations and decide calls. Writing the attempt makes the decisions valid."""
         try:
             attempt = self._attempt(wanted)
             check_cost()
             return attempt
         except BaseException:
-            # The attempt may have been applied only in part, but the log contains only complete attempts.
+            # The attempt may be half applied, but the log contains only complete attempts.
             self.forget()
             raise
 
@@ -373,7 +369,7 @@ class DecisionService:
         return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
-        """Whether the attempt was written. If another writer wrote first, the attempt has no effect."""
+        """Whether the attempt was written. It has no effect if another writer wrote first."""
         is_accepted = False
         try:
             is_accepted = self.journal.accepts(attempt.drafts, answers)
@@ -390,12 +386,12 @@ class DecisionService:
             del self.unwritten[: attempt.mutations]
             self._before_unwritten = self.state.events
         if not self.unwritten:
-            # Everything is written, so the shield no longer needs to keep a reference to the session.
+            # Everything is written, so the shield no longer needs the session.
             self._shield.unwritten.pop(id(self), None)
         return True
 
     def _decided_before(self, wanted: Interruption | Resumption, by: str) -> Decision | None:
-        """Return the earlier decision on an interrupted or resumed call, or None if the call must be decided again."""
+        """Return the earlier decision on an interrupted or resumed call, or None to decide again."""
         if isinstance(wanted, Interruption):
             return replace(wanted.decision, repeats="interrupted", call=wanted.id)
         before = self.state.interrupted.get(wanted.id)
@@ -421,12 +417,11 @@ class DecisionService:
         return still_allowed(self.open(), self.postures, step, now, self.lacks, is_rejected, is_approved=is_approved)
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
-        """Return the earlier answers to a repeated request that are still valid, or None for a new request."""
+        """Return the valid earlier answers to a repeated request, or None for a new request."""
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
-        # Only the log has the current state. In the meantime, another worker may have reported a result or stopped the
-        # call.
+        # Only the log is up to date. Another worker may have reported a result or stopped the call.
         self.journal.read_stops()
         self.forget()
         self.open()
@@ -435,7 +430,7 @@ class DecisionService:
         return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
 
     def _sent_again(self, decision: Decision, step: int, by: str) -> Repeated:
-        """Return the decision if it is still valid. A call that already has a result must not be made again."""
+        """Return the decision if it is still valid. A call with a result must not be made again."""
         if not decision.allowed:
             return decision
         if not has_result(self.open().events, step):
@@ -451,7 +446,7 @@ class DecisionService:
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
-            # The user confirmed this card, which an earlier request with the same history showed.
+            # The user confirmed this card from an earlier request with the same history.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
             decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
@@ -461,14 +456,13 @@ class DecisionService:
         attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
-            # The unique id ensures that a similar entry from another worker is not taken for a repetition of this
-            # entry.
+            # The unique id distinguishes this entry from a similar entry by another worker.
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        """Return the decision on a judged call, the approval changes to write, and the uses of limits to count."""
+        """Return the decision on a judged call, the approval changes to write, and the uses of limits."""
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
@@ -498,7 +492,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
-            # If a softer posture let the call run, the call was made without the results of the look-ups.
+            # If a softer posture allowed the call, it ran without the look-ups' results.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -506,9 +500,9 @@ class DecisionService:
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         decision = self._with_model_answers(conversation, judgement, decision)
-        # No other code has a reference to the decision yet.
+        # Nothing else uses the decision yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # The question in the approval request quotes the message that the decision has for reviewers.
+        # The approval request quotes the decision's message for reviewers.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -518,7 +512,7 @@ class DecisionService:
     def _look_up(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-        """Return the grounds after the shield's own look-ups, together with those look-ups."""
+        """Return the grounds after the shield's look-ups, and those look-ups."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -528,20 +522,18 @@ class DecisionService:
             or self.lacks
             or (how == "show" and self.is_told_whole)
         ):
-            # If the caller keeps the history, results that are shown along with a refusal would be lost.
+            # If the caller keeps the history, results shown with a refusal would be lost.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
         if how == "show" and gravest([ground.answer for ground in found]) != "deny":
-            # The agent sees the results and then makes the call again.
+            # The agent sees the results and then repeats the call.
             return grounds, resolved
         return found, resolved
 
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Return the objections that do not come from policies: the host's doubts, stops, and other calls in the
-        turn.
-        """
+        """Return the objections from outside the policies: the host's doubts, stops, and other calls in the turn."""
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -557,7 +549,7 @@ class DecisionService:
         return found
 
     def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
-        """Whether the user declined the call with a button. A history that the caller keeps does not show this."""
+        """Whether the user declined the call with a button. A history from the caller does not show this."""
         if judgement.parts:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
         log, made, values = self.journal.log, judgement.made, conversation.session.values
@@ -571,7 +563,7 @@ class DecisionService:
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
     ) -> Sequence[Ground]:
-        """Redirect questions meant for the user if the host does not report the user's answers."""
+        """Redirect questions for the user if the host does not report the user's answers."""
         channel = self.channel
         if channel.puts_cards:
             digest = conversation.cards.digest(judgement.made)
@@ -586,7 +578,7 @@ class DecisionService:
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # If a refusal is written along with this decision, the refused call no longer counts towards the limits.
+        # A refused call in the same write no longer counts towards the limits.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]
@@ -597,7 +589,7 @@ class DecisionService:
     ) -> ApprovalRuling:
         log = self.journal.log
         if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
-            # No later call could find this approval, so it is not requested.
+            # Do not request an approval that no later call could find.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
@@ -625,7 +617,7 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """Return the card if the only things missing are the user's confirmation and possibly an approval.
+        """Return the card if only the user's confirmation is missing, and possibly an approval.
 
         Look-ups and other questions come before the card. A call that cannot be allowed gets no card.
         """
@@ -642,7 +634,7 @@ class DecisionService:
         digest = conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
-        # Each write has only one prompt, so a card that is still waiting is not shown again.
+        # Each write has only one prompt, so do not show a waiting card again.
         card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
@@ -710,7 +702,7 @@ def _decision(
         told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
         shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
-        # The text must describe the facts as they are now, even if the text is composed later.
+        # The text must describe the current facts, even if it is written later.
         seen = list(judgement.seen.answers()) if answer == "ask" else ()
         person = Text(lambda: for_person(shown_call, grounds, seen))
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
@@ -721,7 +713,7 @@ def _decision(
 
 
 def untold_by(judgement: Judgement) -> dict[str, Any]:
-    """Return the arguments of a generic call that none of its actions has as a parameter."""
+    """Return a generic call's arguments that none of its actions use."""
     return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 
 

@@ -1,5 +1,5 @@
-"""Composes the message that an agent receives in place of a tool's result. The message is short, uses business terms
-and states a next step.
+"""Writes the message that an agent receives in place of a tool's result. The message is short, uses business terms and
+names a next step.
 """
 
 import re
@@ -13,7 +13,7 @@ from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""The maximum length, in characters, of quoted policy sentences. The first sentence is always quoted in full."""
+"""The maximum length of quoted policy sentences, in characters. The first sentence is always complete."""
 FAULT = "an internal error in the shield"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (
@@ -21,7 +21,7 @@ SHOW = (
     "If the user says yes, make this call again with the same arguments. Otherwise do not make it."
 )
 ENOUGH = 2
-"""After this many unclear answers to a card, the agent is told to stop asking."""
+"""The number of unclear answers to a card after which the agent is told to stop asking."""
 _PERSON = "A reviewer must decide the rest. Do not try again before then."
 _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -81,9 +81,7 @@ _TEXTS: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The parts of the message. For each part, the first line whose conditions are all true is used; `-` negates a
-condition.
-"""
+"""The parts of the message. Each part uses the first line whose conditions are all true; `-` negates a condition."""
 _MESSAGE = [
     [
         ({name for name in when.split() if name[0] != "-"}, {name[1:] for name in when.split() if name[0] == "-"}, line)
@@ -106,10 +104,10 @@ def feedback(
     earlier: Earlier = "",
     failures: int = 0,
 ) -> str:
-    """Return the message for the agent. Empty if there are no objections.
+    """Return the message for the agent. Empty without objections.
 
-    `card` is the text to show to the user. `shown` contains look-ups made for the agent. `earlier` says whether the
-    same call ran before. `failures` is the number of unclear answers to the card.
+    `card` is the text for the user. `shown` contains look-ups made for the agent. `earlier` says whether the same call
+    ran before. `failures` is the number of unclear answers to the card.
     """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -121,12 +119,12 @@ def feedback(
     # A card turns a denial into a question. The approval is mentioned only after the user's confirmation.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
-    # The user is asked last. If another policy denies the call, the user is not asked at all.
+    # The user is asked last, or not at all if another policy denies the call.
     waiting = {"look_up": ("deny", "look_up", "ask"), "deny": ("look_up", "ask")}.get(stage, ())
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # A denial is final, so questions from other policies are left out.
+    # A denial is final, so leave out other policies' questions.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -135,12 +133,11 @@ def feedback(
     needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
     is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
     if is_hopeless:
-        # The user's answer is of no use while other questions remain unanswered.
+        # The user's answer does not help while other questions are unanswered.
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
-        # Look-ups are of no use if the call cannot be checked, or if only the user could allow it and the user cannot
-        # be reached.
+        # Look-ups do not help if the call cannot be checked, or if only an unreachable user could allow it.
         look_ups = retries = ""
     contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
     texts = {
@@ -196,7 +193,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Hide the guard's failing line, and the advice for the guard's author, from the agent.
+        # Hide the guard's failing line and the advice for its author from the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = (
@@ -208,12 +205,12 @@ def _why_guard(ground: Ground) -> str:
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
         return f"only a reviewer can answer this: {asked} "
     is_request = any(each.fact.startswith("request") for each in ground.questions)
-    # The text names the values that the request does not cover, or explains why the request could not be read.
+    # The text names the values missing from the request, or says why the request was unreadable.
     return f"{ground.because}. " if is_request else ""
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """Return the sentences from the document or, if there is no document, the pack's definition of the policy."""
+    """Return the policy's sentences in the document or, without a document, the pack's definition."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
@@ -221,7 +218,7 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """Return the sentences that are most similar to the reason, up to the maximum length, in document order.
+    """Return the sentences most similar to the reason, up to the maximum length, in document order.
 
     The first sentence alone may be misleading without its exceptions.
     """

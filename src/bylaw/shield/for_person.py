@@ -1,7 +1,7 @@
-"""Composes the text that a reviewer reads before approving a call.
+"""Writes the text for a reviewer before an approval.
 
 Agents, tools and users may supply misleading values. Each value is quoted, shortened and kept on one line, so that it
-cannot be mistaken for Bylaw's own text.
+cannot look like Bylaw's own text.
 """
 
 import json
@@ -13,14 +13,14 @@ from bylaw.shield.decision import Ground
 from bylaw.trace.event import Call
 
 LONGEST = 200
-"""The maximum length of one value, in characters."""
+"""The maximum length of a value in characters."""
 MOST = 30
 """The maximum number of arguments or facts to show."""
 _as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
-    """Return the message for the reviewer. `seen` contains the facts used, with their values."""
+    """Return the message for the reviewer. `seen` contains the facts used and their values."""
     lines = [f"The agent wants to make this call: {name(call.tool)}"]
     lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
     facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
@@ -53,7 +53,7 @@ def _said(ground: Ground) -> list[str]:
 
 
 def line(text: str) -> str:
-    """Return text on one short line with every character visible."""
+    """Return text on one short line with all characters visible."""
     plain = " ".join(text.split())
     if not plain.isprintable():
         plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)
@@ -61,12 +61,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a name supplied by an agent, quoted unless it is a plain word."""
+    """Return a name from an agent, quoted unless it is a plain word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any) -> str:
-    """Return a value as JSON on one line. If the value is shortened, the text says how many characters were cut off."""
+    """Return a value as JSON on one line. A shortened value shows how many characters are missing."""
     try:
         text = _as_json(given)
     except (TypeError, ValueError, RecursionError):

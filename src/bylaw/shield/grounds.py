@@ -1,7 +1,7 @@
 """Turns the findings of guards and rules into grounds: `allow`, `deny`, `look_up` or `ask`.
 
-A call is never allowed because of uncertainty. An unknown fact is looked up if possible; otherwise somebody is asked.
-If a call could not be judged, the pack determines whether the call is refused or somebody is asked.
+Uncertainty never allows a call. An unknown fact is looked up if possible. Otherwise, somebody is asked. The pack says
+whether to refuse or ask about a call that could not be judged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,22 +29,20 @@ from bylaw.trace.event import Call, Event, Message
 
 _AGREES = "Do you agree to this?"
 _BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
-"""The kinds of grounds that do not belong to a policy."""
+"""The kinds of grounds without a policy."""
 
 
 class Binding(Struct, frozen=True):
-    """Creates the grounds for one tool, given a pack and its postures."""
+    """Creates the grounds for one tool from a pack and its postures."""
 
     pack: Pack
     postures: Postures
     tool: str
     called: str = ""
-    """The tool whose call performs the action. Set if `tool` is an action."""
+    """The tool that performs the action, if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
-        """Return the ground of a policy, with citations. If no policy is given, return the ground for another objection
-        to the tool.
-        """
+        """Return a policy's ground with citations. Without a policy, return the ground for another objection."""
         cited = self.pack.policies[policy].citations if policy else ()
         return Ground(policy, kind, answer, self.postures.of(self.tool, policy, self.called), because, cited, **more)
 
@@ -53,22 +51,20 @@ class Binding(Struct, frozen=True):
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """Return the ground for a host's objection to a tool. A reviewer decides on each call to that tool."""
+        """Return the ground for the host's objection to a tool. A reviewer decides on each of the tool's calls."""
         question = Question("doubt", f"{because}. Should this call be made?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
     def of_declined(self) -> Ground:
-        """Return the ground for a card that the user declined. The history does not show the user's answer, so the user
-        is asked once more.
+        """Return the ground for a declined card. The history does not show the user's answer, so the user is asked once
+        more.
         """
         because = "the user declined this call"
         question = Question("declined", _AGREES, "user")
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
     def on_error(self) -> Answer:
-        """Return the answer for a call that could not be judged. Such a call may be allowed only if it is certain to be
-        a pure read.
-        """
+        """Return the answer for a call that could not be judged. It may be allowed only if it is certainly a read."""
         declared = self.pack.schema.tools.get(self.tool)
         is_read = declared is not None and declared.effect == "read"
         return self.postures.on_read_error if is_read else self.postures.on_error
@@ -79,8 +75,8 @@ def find_grounds(
 ) -> tuple[Ground, ...]:
     """Return every policy's ground for a judged call, objections first.
 
-    `lacks` is the reason why the history is unknown. `weighed` is the combined assessment of the rules: a broken hard
-    rule denies the call, and a broken soft rule counts according to its weight.
+    `lacks` is the reason why the history is unknown. `weighed` is the result of all rules together: a broken hard rule
+    denies the call, and a broken soft rule counts with its weight.
     """
     if judgement.parts:
         return _of_actions(session, postures, judgement, lacks)
@@ -88,7 +84,7 @@ def find_grounds(
     is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
     if judgement.asked is not None:
-        # Undeclared arguments may have effects that the actions do not show.
+        # Undeclared arguments may have effects beyond the actions.
         declared = session.pack.schema.tools.get(judgement.asked.tool)
         fault = fault or misfit(declared, judgement.asked.arguments)
     if is_unresolved:
@@ -102,13 +98,13 @@ def find_grounds(
         rules = [_of_broken(binding, finding, weighed) for finding in judgement.rules]
         rules += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
         if is_unresolved:
-            # A card cannot describe the effect of such a call.
+            # A card cannot describe this call's effect.
             rules = [replace(each, puts_card=False) for each in rules]
         if any(map(_asks_for_yes, rules)):
             facts = session.values.card_facts(judgement.made)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
         found += rules
-        # The rules are weighed again after the user answers a card.
+        # The rules are weighed again after the user's answer to a card.
         if weighed is not None and not any(finding.puts_card for finding in judgement.rules):
             found += _of_circuit(binding, found, weighed)
     except Exception as error:
@@ -159,7 +155,7 @@ def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
-    """Assess all rules together if a rule is broken or undecided, or if the pack sets a margin."""
+    """Weigh all rules together if a rule is broken or undecided, or if the pack sets a margin."""
     book = session.pack.book
     if judgement.parts:
         # `_of_actions` weighs each action.
@@ -171,7 +167,7 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
 
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
-    """Whether a call may write although no enforced policy gives a ground for it."""
+    """Whether a call may write although no enforced policy has a ground for it."""
     if judgement.parts:
         return any(is_unguarded(pack, part, grounds) for part in judgement.parts)
     is_guarded = any(each.kind not in _BINDS_NOTHING and each.policy not in pack.held_back for each in grounds)
@@ -179,9 +175,7 @@ def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) ->
 
 
 def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
-    """Return whether the same call has run since the user's last message. A call that only may have run is considered
-    if no later call certainly ran.
-    """
+    """Return whether the same call has run since the user's last message."""
     since = ledger.said[-1][0] if ledger.said else -1
     found: Earlier = ""
     for write in reversed(ledger.writes):
@@ -198,8 +192,8 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
     """Redirect questions that the user cannot answer.
 
-    A question goes to a reviewer if the pack allows this or if the host `files` all questions. Other questions remain
-    with the user if the host reports the user's next message (`hears`).
+    A question goes to a reviewer if the pack allows this or if the host `files` all questions. Other questions go to
+    the user if the host reports the user's next message (`hears`).
     """
     found: list[Ground] = []
     for ground in grounds:
@@ -214,9 +208,7 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """If the user declined a card with this digest, add when the denial ends, which is when the card would have
-    expired.
-    """
+    """If the user declined the card with this digest, add the end of the denial, which is the end of the card."""
     if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
     cards = {event.card.id: event.card for event in events if isinstance(event, Call) and event.card is not None}
@@ -232,7 +224,7 @@ def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) 
 def _of_broken(binding: Binding, finding: RuleFinding, weighed: Assessment | None) -> Ground:
     answer: Answer = "deny" if weighed is None else weighed.decision
     if finding.rule.hard:
-        # A rule that is broken both with and without the call is neutral.
+        # A conflict means that the rule is broken with and without the call, so ask.
         answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
     if answer != "deny" or not finding.puts_card:
         return binding.of_rule(finding, answer)
@@ -260,7 +252,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """Return the ground that all rules give together, if it does not come from a single rule."""
+    """Return the ground of all rules together, if it is more severe than the ground of any single rule."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -271,7 +263,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """Return the ground for a write that no policy applies to, if the pack objects to such writes."""
+    """Return the pack's objection to a write without a policy, if it has one."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -303,7 +295,7 @@ def _as_question(text: str) -> str:
 
 
 class _GuardGrounds:
-    """Builds the grounds that guards give for one call. The guards share look-ups for missing facts."""
+    """Builds the guards' grounds for one call. The guards share look-ups for missing facts."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -311,9 +303,9 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """Maps each fact to its look-up (if there is one) and to the look-ups that failed."""
+        """Maps each fact to its look-up, if any, and to the failed look-ups."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """Maps each name to a look-up's tool and arguments, and to the earlier calls that made this look-up."""
+        """Maps a look-up's name to its tool, its arguments and the earlier calls that made it."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
         policy, said = evidence.policy.id, evidence.completions
@@ -323,9 +315,9 @@ class _GuardGrounds:
             case "deny" if len(said) == 1 and said[0].paths == 1:
                 return self._binding.ground(policy, "guard", "deny", said[0].because)
             case "deny":
-                # Several paths end in a denial, and it is unknown which path's reason applies.
+                # Several paths end in a denial, and the path that applies is unknown.
                 wanted, _, _ = self._look_ups(self._undecided_facts(evidence))
-                # The user's answer may determine the reason. It may contain the correct amount, for example.
+                # The user's answer may determine the reason, for example if it contains the correct amount.
                 asked = _unique(fact for each in said for fact in each.asked)
                 questions = tuple(self._question(fact, "user") for fact in asked if fact.entity != "context")
                 return self._binding.ground(policy, "guard", "deny", look_ups=wanted, questions=questions)
@@ -344,7 +336,7 @@ class _GuardGrounds:
         questions += [self._question(fact, "person") for fact in blind]
         answer: Answer = "look_up" if wanted else "ask" if questions else binding.on_error()
         if answer == "allow":
-            # An undecided guard is not an error. If a call could not be judged, it may run only if it is a read.
+            # An undecided guard is not an error. A call that could not be judged may run only if it is a read.
             answer = binding.postures.on_error
         reasons = [each.because for each in said if each.outcome == "deny"] + [each.because for each in said]
         objections = self._judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
@@ -357,8 +349,7 @@ class _GuardGrounds:
     def before_card(self, ground: Ground, facts: CardFacts) -> Ground:
         """Check that all facts on the user's card are known.
 
-        If a fact is missing, return the look-ups that would reveal it. If there is no such look-up, no card can be
-        shown.
+        Return the look-ups for missing facts. Without such look-ups, no card can be shown.
         """
         if facts.is_known:
             return ground
@@ -375,7 +366,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """If every path ends in a denial, return the facts that determine which of the denials applies."""
+        """If every path ends in a denial, return the facts that select the denial."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
@@ -393,7 +384,7 @@ class _GuardGrounds:
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:
-        """Return the look-ups that reveal these facts, the facts that have no look-up, and the look-ups that failed."""
+        """Return the look-ups for these facts, the facts without a look-up, and the failed look-ups."""
         wanted: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         blind: list[Fact] = []
@@ -432,8 +423,8 @@ class _GuardGrounds:
         return self._snapshot(entity, tried), tried
 
     def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
-        """Return the look-up that shows the page opened by another look-up, if that page has not been shown since.
-        Otherwise return an empty string.
+        """Return the look-up that shows an opened page, if the page has not been shown since. Otherwise return an empty
+        string.
         """
         actions = self._ledger.schema.actions
         if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):

@@ -1,7 +1,7 @@
-"""Writes a live conversation to the log and continues it from there. If there is no log, nothing is stored.
+"""Writes a live conversation to the log and continues it from there. Without a log, nothing is stored.
 
-Each entry has a position in the conversation. If another process has already written to that position, the new entries
-are read first and the call is decided again.
+Each entry has a position in the conversation. If another process has already written to the position, its entries are
+read first and the call is decided again.
 """
 
 import uuid
@@ -31,7 +31,7 @@ _REQUEST = "request:"
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
-    """The first entry of a conversation. It fixes the pack for the whole conversation."""
+    """A conversation's first entry. It fixes the pack for the whole conversation."""
 
     pack: str
     version: str
@@ -41,18 +41,18 @@ class Opening(Struct, frozen=True, omit_defaults=True):
 
 
 class Named(Struct, frozen=True):
-    """A request's idempotency key, with a hash of the request."""
+    """A request's idempotency key and hash."""
 
     name: str
     digest: str
 
     def id(self, conversation: str) -> str:
-        """Return the id of the request's first entry. The log uses it to detect a repeated request."""
+        """Return the id of a request's first entry. The log uses it to detect a repeated request."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
-    """A result in its stored form. Text and data are stored separately, so that text is never parsed as JSON."""
+    """A result in its stored form. Text and data are separate, so that text is never parsed as JSON."""
 
     call: int | None
     text: str | None = None
@@ -79,21 +79,21 @@ _change = msgspec.json.Decoder(Change).decode
 
 
 class LiveState(Struct):
-    """State that later decisions need in addition to the events."""
+    """The state for later decisions, apart from the events."""
 
     length: int = 0
     events: int = 0
     decided: int = 0
     requests: dict[str, tuple[str, int]] = {}
-    """Maps an idempotency key to the digest of the request and the number of decisions before the request."""
+    """Maps an idempotency key to the request's digest and the number of earlier decisions."""
     interrupted: dict[str, Decision] = {}
     """Interrupted decisions on allowed calls, by call id."""
     asked: dict[str, Decision] = {}
     """Decisions that required an answer, by call id."""
     uses: dict[int, list[Use]] = {}
-    """The uses of limits, by the step of the call."""
+    """Uses of limits, by the call's step."""
     yeses: dict[str, Approved] = {}
-    """Reviewers' approvals, by id. The decision lists the policies that each approval covers."""
+    """Reviewers' approvals, by id. The decision lists the policies covered by each approval."""
     handed_over: int = 0
     """The number of events before the last handover."""
 
@@ -104,7 +104,7 @@ class LiveState(Struct):
             self.asked.clear()
 
     def note_decision(self, decision: Decision, call: str) -> None:
-        """Record the decision on a call. A resumed call is no longer recorded as interrupted."""
+        """Record the decision on a call. A resumed call is no longer interrupted."""
         self.decided += 1
         match decision.repeats:
             case "interrupted":
@@ -118,7 +118,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """What the log contains on one conversation."""
+    """The log's content for one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -126,7 +126,7 @@ class History(Struct):
     approvals: list[Change] = []
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
-    """For each decision, the step of its call, which is the last event before the decision."""
+    """For each decision, its call's step: the last event before the decision."""
     before: int = 0
     """The number of approval changes before the last handover."""
 
@@ -158,7 +158,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """Return the context that came with an entry's event. It is added to the initial context."""
+    """Return the context that came with an entry's event, to be added to the initial context."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -172,7 +172,7 @@ def decision_body(decision: Decision) -> bytes:
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """Extend a history with the entries of a conversation. Return None if there are no entries."""
+    """Extend a history with a conversation's entries, or return None if there are none."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
@@ -229,7 +229,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
-    """Mark a call with the approval and the shield's look-ups that its decision used."""
+    """Add the decision's approval and look-ups to a call."""
     yes = (yeses.get(decision.approval) or _yes_of(decision)) if decision.allowed else None
     if not isinstance(call, Call) or (yes is None and not decision.resolved):
         return call
@@ -240,7 +240,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """Return the approval behind a decision, if the approval was given in another conversation."""
+    """Return a decision's approval from another conversation, if any."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -255,28 +255,26 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """Return the name of another principal's separate conversation. Consent and approvals do not carry over between the
-    two conversations.
-    """
+    """Return the name of another principal's separate conversation. Consent and approvals do not carry over."""
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
 
 
 OPENING = "opening:"
-"""The prefix of the names of first entries."""
+"""The prefix of a first entry's name."""
 TRIES = 200
-"""The maximum number of times that a call is decided again because another writer wrote first."""
+"""The maximum number of times to decide a call again because another writer wrote first."""
 MISFITS = 3
-"""The maximum number of times that the log may reject an entry although no entry was added."""
+"""The maximum number of times that the log may reject an entry without a new entry in between."""
 
 
 class ConversationJournal:
     first: Entry | None = None
-    """The first entry of the conversation. If this changes, the conversation was deleted and started again."""
+    """The conversation's first entry. If it changes, the conversation was deleted and started again."""
     is_unsettled = False
-    """Whether some entries that were read may not be on disk yet and nothing has been written after them."""
+    """Whether some entries may not be on disk yet, with nothing written after them."""
     _conflicts = (0, 0)
-    """The length of the conversation at the last rejection, and the number of consecutive rejections."""
+    """The conversation's length at the last rejection, and the number of consecutive rejections."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -307,10 +305,10 @@ class ConversationJournal:
             self.log.read_stops(self.tenant)
 
     def take_for_new(self) -> bool:
-        """If the log is unlikely to contain the conversation, start without reading the log. Return whether this was
+        """Start without reading the log if the log is unlikely to contain the conversation. Return whether this was
         possible.
 
-        If the log does contain the conversation, it rejects the first decision.
+        If the log does contain it, the log rejects the first decision.
         """
         if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
             return False
@@ -318,7 +316,7 @@ class ConversationJournal:
         return not self._may_be_known
 
     def read(self, *, after: int = 0, settled: bool) -> list[Entry]:
-        """Return the entries after a position. Unless `settled` is set, these entries may not be on disk yet."""
+        """Return the entries after a position. Without `settled`, they may not be on disk yet."""
         if self.log is None:
             return []
         entries = self.log.conversation(self.tenant, self.id, after=after, settled=settled)
@@ -326,7 +324,7 @@ class ConversationJournal:
         return entries
 
     def settle(self) -> None:
-        """Wait until all entries that were read are on disk. Until then, they must not be reported or stored."""
+        """Wait until all entries read so far are on disk. They must not be reported or stored before."""
         if self.log is not None and self.is_unsettled:
             self.log.settle()
             self.is_unsettled = False
@@ -336,7 +334,7 @@ class ConversationJournal:
         self.is_unsettled = False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Return whether the drafts were written. If another writer wrote first, none of them was."""
+        """Return whether the drafts were written, all or none. None is written if another writer wrote first."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
         if conflict is not None:
             if conflict.about == "stops" and self.log is not None:
@@ -352,9 +350,7 @@ class ConversationJournal:
         return True
 
     def _refuse_misfit(self) -> None:
-        """Raise an error if the log keeps rejecting drafts although no entry was added. Another attempt would fail as
-        well.
-        """
+        """Raise an error if the log keeps rejecting drafts without new entries. Another attempt would fail too."""
         length, times = self._conflicts
         entries = self.state.length
         self._conflicts = (entries, times + 1 if length == entries else 1)
@@ -365,12 +361,12 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """The error to raise if another writer has written first `TRIES` times."""
+        """The error after another writer has written first `TRIES` times."""
         return LogError(f"other processes keep writing to conversation `{self.id}`: gave up after {TRIES} tries")
 
 
 class Attempt:
-    """Decisions and the log entries to write for them. If there is no log, there are no entries."""
+    """Decisions and their log entries. There are no entries without a log."""
 
     drafts: Sequence[Draft] = ()
     mutations = 0
@@ -381,7 +377,7 @@ class Attempt:
         self.stops = journal.stops
         self.decisions: list[Decision] = []
         self.uses: dict[int, list[Use]] = {}
-        """The uses of limits that these decisions make, by the step of the call."""
+        """These decisions' uses of limits, by the call's step."""
         self.events: list[Event] = []
         self._calls: list[str] = []
         self._bodies: list[tuple[Kind, bytes, str]] = []
@@ -391,7 +387,7 @@ class Attempt:
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """Add all events so far. Refused calls among these events no longer count towards limits."""
+        """Add all events so far. Refused calls no longer count towards limits."""
         if self._journal.log is None:
             return
         state = self._journal.state
@@ -403,7 +399,7 @@ class Attempt:
         self.events += events
 
     def decide(self, decision: Decision, call: Call | None = None, name: str = "", uses: Sequence[Use] = ()) -> None:
-        """Add a decision and its uses of limits. They come after all events so far."""
+        """Add a decision and its uses of limits, after all events so far."""
         self.decisions.append(decision)
         self._calls.append(call.id if call is not None else "")
         if self._journal.log is None:
@@ -421,8 +417,8 @@ class Attempt:
             self._elsewhere.append(draft)
 
     def close(self, named: Named | None = None) -> None:
-        """Add the remaining events. The first entry gets the idempotency key. If there is no log, everything becomes
-        valid immediately.
+        """Add the remaining events. The first entry gets the idempotency key. Without a log, everything becomes valid
+        immediately.
         """
         if self._journal.log is None:
             self.note()
@@ -431,7 +427,7 @@ class Attempt:
         try:
             for kind, body, _ in self._bodies:
                 if kind in ("opening", "event"):
-                    # The entry is nested slightly deeper than its contents.
+                    # The entry has a few more levels than its content.
                     refuse_deep(body, DEEPEST + 10)
         except ValueError as error:
             hint = "report only the part that matters, or report it as text"
@@ -448,7 +444,7 @@ class Attempt:
         self.drafts = [*found, *self._elsewhere]
 
     def note(self) -> None:
-        """Apply the written entries to the state for later decisions."""
+        """Apply the written entries to the state."""
         state = self._journal.state
         for event in self.events:
             state.note_event(event)

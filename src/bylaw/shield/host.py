@@ -1,4 +1,4 @@
-"""The host of a live conversation: the shield's settings and the channel to the user."""
+"""A live conversation's host: the shield's settings and the channel to the user."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -34,18 +34,16 @@ class Host(Protocol):
     unwritten: dict[int, Any]
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the current pack with its postures, or those with which a conversation began."""
+        """Return the pack and postures of a conversation, or the current ones."""
         ...
 
 
 class Channel(Struct):
-    """How the host can reach the user of a conversation."""
+    """How the host reaches a conversation's user."""
 
     puts_cards: bool = False
-    """Whether the host itself shows cards and questions to the user although it reports no other messages."""
+    """Whether the host shows cards and questions to the user although it reports no other messages."""
     reports_user: bool = False
     """Whether the host reports the user's messages, so that the user can be asked."""
     files_questions: bool = False
-    """Whether a reviewer answers all questions, because the host neither reports user messages nor asks the user
-    questions.
-    """
+    """Whether a reviewer answers all questions, because the host neither reports user messages nor asks the user."""

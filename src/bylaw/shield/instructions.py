@@ -1,7 +1,7 @@
-"""Writes the text for an agent's system prompt: which writes require confirmation, how to ask the user, and what to
-look up.
+"""Writes the text for an agent's system prompt: which writes need confirmation, how to ask the user, and what to look
+up.
 
-An agent that follows the text asks the user once for each write, with a sentence from the pack or with a card.
+An agent that follows the text asks the user once for each write, with one of the pack's sentences or with a card.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,11 +56,11 @@ class WriteInstruction(Struct, frozen=True):
     questions: tuple[str, ...] = ()
     """Sentences that ask the user for confirmation, with `{argument}` for each value."""
     needs_card: bool = False
-    """Whether an answer to a card is the only accepted confirmation."""
+    """Whether only an answer to a card is accepted as confirmation."""
     unnamed: tuple[str, ...] = ()
-    """Optional arguments that no question mentions. A call with such an argument requires a card."""
+    """Optional arguments without a question. A call with such an argument needs a card."""
     written: dict[str, str] = {}
-    """Values in a question that need a currency or unit, with an example of each."""
+    """A question's values that need a currency or unit, each with an example."""
     of: tuple[str, ...] = ()
     """For an action: the tools that can perform it."""
 
@@ -75,8 +75,8 @@ def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
 def instructions(pack: Pack, *, heard: bool = True) -> str:
     """Return the instructions as Markdown. Empty if no write needs a look-up or a confirmation.
 
-    Set `heard` to False if the host may not report the conversation, as with an MCP proxy. The instructions then tell
-    the agent not to ask.
+    Set `heard` to False if the host may not report the conversation, as with an MCP proxy. The agent is then told not
+    to ask.
     """
     writes = write_instructions(pack)
     if not writes:
@@ -129,7 +129,7 @@ def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
 
 
 def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
-    """Whether a call may break a rule if the user has not confirmed it."""
+    """Whether a call may break a rule without the user's confirmation."""
     act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
     values: dict[str, bool | None] = {}
     for name in atoms(rule.formula):
@@ -176,7 +176,7 @@ def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
 
 
 def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
-    """Return the currency of a fact on the card, if all amounts used to compute it have the same currency."""
+    """Return the currency of a fact on the card, if all its amounts have the same currency."""
     entities, read = pack.schema.entities, (each.partition(".") for each in fact.reads)
     fields = (entities[entity].fields.get(name) for entity, _, name in read)
     found = {field.currency for field in fields if field is not None} - {""}
@@ -190,9 +190,7 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """Yield the look-ups for the facts that a tool's guards read. Facts whose keys are arguments of the call come
-    first.
-    """
+    """Yield the look-ups for the facts that a tool's guards read. Facts whose keys are call arguments come first."""
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
     read: dict[str, set[str]] = {}
     facts = [fact for guard in guards for fact in guard.facts]
@@ -205,8 +203,8 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """Yield the look-ups that show these fields to an agent: the entity's own look-up or, if there is none, the tools
-    that show the entity.
+    """Yield the look-ups that show these fields to an agent: the entity's own look-up or, if it has none, any tool that
+    shows the entity.
     """
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
     if entity.origin != "system" or not (known or "exists" in fields):

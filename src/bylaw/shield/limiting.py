@@ -1,7 +1,7 @@
-"""Applies limits across conversations: determines whether a call exceeds a limit, and composes the message if it does.
+"""Applies limits across conversations: checks calls against the limits and writes the messages.
 
-If there is no log, or if the person is unknown, a call cannot be counted. In that case a reviewer is asked; the call is
-never simply allowed.
+A call cannot be counted without a log or if the person is unknown. A reviewer is then asked; the call is not simply
+allowed.
 """
 
 import time as clocks
@@ -21,11 +21,11 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""Returns the times of the latest uses, given the names to count, a start time and a maximum number of uses."""
+"""Returns the times of the latest uses with these names since a start time, up to a maximum number."""
 
 
 class Places(Struct, frozen=True):
-    """The objections that limits raise to a call, and the uses to count if the call is made."""
+    """The limits' objections to a call, and the uses to count if the call is made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -43,7 +43,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """Check a call against all limits. `latest` finds earlier uses; it is None if uses are not counted."""
+    """Check a call against all limits. `latest` finds earlier uses. None means that uses are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -69,7 +69,7 @@ def places_for(
         elif may_be_full:
             why = f"{len(near)} calls may count for the same {limit.whom}"
             grounds.append(_uncounted(binding, limit, why))
-        # The log counts again when it writes the decision, unless a reviewer or the posture lets the call through.
+        # The log counts again when the decision is written, unless a reviewer or the posture allowed the call.
         is_over = is_full or (perhaps == whose and may_be_full)
         uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
         if perhaps != whose:
@@ -81,7 +81,7 @@ def places_for(
 def places_beside(binding: Binding, one: Places, other: Places) -> Places:
     """Combine the results for several actions of one call.
 
-    A decision adds at most one use per limit, so two actions under the same limit must be made as separate calls.
+    A decision adds at most one use per limit, so two actions under the same limit must be separate calls.
     """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
@@ -95,8 +95,8 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """Read earlier uses from a log. `taking` contains the uses that the turn is about to add, and `returned` contains
-    those that it cancels.
+    """Read earlier uses from a log. `taking` contains the turn's new uses, and `returned` contains the uses that it
+    cancels.
     """
     now = clocks.time()
 
@@ -108,7 +108,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """Return a limit's ground for a recorded call that exceeds the limit or cannot be assigned to a person."""
+    """Return a limit's ground for a recorded call that exceeds the limit or has an unknown person."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

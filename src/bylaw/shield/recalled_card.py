@@ -1,12 +1,11 @@
-"""Finds earlier cards for hosts that keep the history themselves.
+"""Finds earlier cards for hosts that keep the history.
 
-Each request from such a host is a separate conversation. The next request finds the card that an earlier request
-showed, with the user's answer. The call, its text, the pack and the principal must match. The history must continue the
-history in which the card was shown, without a user message in between. If there is no principal, no card is found,
-because two users may write the same messages.
+Each request from such a host is a separate conversation. The next request finds the earlier card and the user's answer.
+The call, its text, the pack and the principal must match. The history must continue the card's history, without a user
+message in between. Without a principal, no card is found, because two users may write the same messages.
 
-A confirmation ends when the user declines a card for any spelling of the call, or when the call is made in any
-spelling.
+A confirmation ends when the user declines a card for any spelling of the call, or when any spelling of the call is
+made.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,51 +28,47 @@ AGAIN = 200
 
 class Recalled(Struct, frozen=True):
     next: str
-    """The id to give the entry with the next card."""
+    """The id for the next card's entry."""
     card: Card | None = None
     name: str = ""
-    """The id of the entry with the card that was found."""
+    """The id of the found card's entry."""
     home: str = ""
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """Return the id for a decision's entry if another request may search for the decision's card. Otherwise return
-        an empty string.
-        """
+        """Return the id for a decision's entry if another request may search for its card, or an empty string."""
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
-        """Return the entry that marks a card as used in the card's own conversation. The log accepts only one such
-        entry.
-        """
+        """Return the entry that marks a card as used in its own conversation. The log accepts only one such entry."""
         made = Call(call.tool, call.arguments, decision, turn=call.turn, time=call.time)
         return Draft(tenant, self.home, "event", event_body(made), f"{self.name}:used")
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for a principal. If it does not, the same words may come from another user."""
+    """Whether the host vouches for a principal. Otherwise the same words may come from another user."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
 class _Home(Struct, frozen=True):
-    """A card for some spelling of a call, and the conversation in which it was shown."""
+    """A card for some spelling of a call, and its conversation."""
 
     name: str
     id: str
     events: Sequence[Event]
     numbers: Sequence[int]
-    """The number of each event's entry in the log."""
+    """Each event's entry number in the log."""
     put: int
     card: Card
 
     def stands(self, now: float) -> bool:
-        """Whether the user may still confirm the card, or a call may still use a confirmation of it."""
+        """Whether the user may still confirm the card, or a call may still use the confirmation."""
         standing = standing_of(self.events, self.card.id)
         is_over = self.card.expires is not None and now >= self.card.expires
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
     def is_continued(self, before: Sequence[Event]) -> bool:
-        """Whether a history continues the history in which the card was shown, with no user message since then.
+        """Whether a history continues the card's history without a new user message.
 
         A history without user messages may belong to any user and may omit later messages.
         """
@@ -87,7 +82,7 @@ class _Home(Struct, frozen=True):
         return None
 
     def declined(self, now: float) -> int:
-        """Return the entry number of the user's denial while the denial counts, otherwise 0."""
+        """Return the entry number of the user's denial if it is still valid, otherwise 0."""
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)
@@ -121,7 +116,7 @@ def recalled(
     """Return the earlier card to use in place of a new one.
 
     `before` contains the events before the call. `terms` is equal for all spellings of the call. `may_be_made` reports
-    whether the call, in any spelling, may have run since a given step.
+    whether any spelling of the call may have run since a given step.
     """
     homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
@@ -188,7 +183,7 @@ def confirmation_of(found: Recalled) -> Confirmation | None:
 def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
     """Whether a history continues an earlier chat.
 
-    Either both must contain user messages, or neither may. Otherwise every chat would continue an empty one.
+    Either both must contain user messages, or neither. Otherwise every chat would continue an empty one.
     """
     return continues(first, then) and (_has_spoken(first) or not _has_spoken(then))
 

@@ -1,6 +1,6 @@
 """Repeats earlier decisions when an allowed call continues or a request is sent again.
 
-Each request is answered once, and a call is not made twice. An earlier decision is repeated only while no newer
+Each request is answered once, and a call is not made twice. An earlier decision is repeated only if no newer
 information contradicts it.
 """
 
@@ -24,7 +24,7 @@ DONE_BEFORE = "This call was made before, and its result is known. Do not make i
 
 
 class Interruption(Struct, frozen=True):
-    """A record that an allowed call was interrupted before it was done."""
+    """A record that an allowed call was interrupted."""
 
     id: str
     decision: Decision
@@ -37,11 +37,11 @@ class Resumption(Struct, frozen=True):
 
 
 Repeated = Decision | int
-"""The earlier decision, or the step of a call that must be decided again."""
+"""The earlier decision, or the step of a call to decide again."""
 
 
 def resumable(conversation: Conversation, before: Decision | None, wanted: Resumption) -> int | None:
-    """Return the step of an interrupted call that may continue. None if the call differs or has a result."""
+    """Return the step of an interrupted call that may continue, or None if the call differs or has a result."""
     if before is None or (before.tool, before.arguments) != (wanted.tool, dict(wanted.arguments)):
         return None
     events = conversation.events
@@ -50,7 +50,7 @@ def resumable(conversation: Conversation, before: Decision | None, wanted: Resum
 
 
 def has_result(events: Sequence[Event], step: int) -> bool:
-    """Whether the call at a step has a result. If it does, continuing would run the call twice."""
+    """Whether the call at a step has a result. If so, continuing would run it twice."""
     return any(isinstance(event, Result) and event.call == step for event in events[step:])
 
 
@@ -66,9 +66,9 @@ def still_allowed(
 ) -> bool:
     """Whether an allowed call without a result may still run.
 
-    This requires that the user has not written and was shown no other card for the tool, that the call would still have
-    the same effect, that no reviewer has rejected it, and that no policy objects more strongly than before. If a
-    reviewer approved the call (`is_approved`), the facts that the approval depends on must be unchanged.
+    The user must not have written or seen another card for the tool. The call's effect must be the same, no reviewer
+    may have rejected it, and no policy may object more strongly than before. If a reviewer approved the call
+    (`is_approved`), the approval's facts must be unchanged.
     """
     events = conversation.events
     call = events[step]
@@ -86,14 +86,12 @@ def still_allowed(
         return False
     if is_approved and rested_on != rests_on:
         return False
-    # A reviewer's approval may since have settled the objection that was raised earlier.
+    # A reviewer's approval may have settled the earlier objection.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
-    """Whether the user has written or was shown a card for the tool. If the user confirms that card, a separate call is
-    allowed.
-    """
+    """Whether the user has written or seen a card for the tool. Confirming that card allows a separate call."""
     match event:
         case Message(by="user"):
             return True
@@ -106,7 +104,7 @@ def _asks_anew(event: Event, tool: str) -> bool:
 def _answers(
     conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
 ) -> tuple[list[Call], dict[tuple[str, str], Answer], Any]:
-    """Return the call and its actions, each policy's answer on them, and the facts that an approval would depend on."""
+    """Return the call with its actions, each policy's answer, and the facts for an approval."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
@@ -118,9 +116,9 @@ def _answers(
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
-    """Return the last decision on each call of a request, with the call's step. None for a new request.
+    """Return the last decision on each call of a request and the call's step. None for a new request.
 
-    Raises an error if the key was used for a different request.
+    Raises an error if a different request used the key.
     """
     digest, start = history.state.requests.get(named.name, ("", 0))
     if not digest:

@@ -1,7 +1,6 @@
 """Makes missing look-ups with the host's tools (`resolve: live`).
 
-The results are true, but the agent has not seen them. The decision therefore uses the results, but the evidence
-reported with it does not.
+The results are true, but the agent has not seen them. So the decision uses them, but its evidence does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Event, LookedUp, Result
 
 RunTool = Callable[[str, Mapping[str, Any]], Any]
-"""Makes a look-up through the host and returns the result. An exception is treated as a failed look-up."""
+"""Makes a look-up through the host and returns the result. An exception is a failed look-up."""
 LINKS = 8
 """The maximum number of look-ups that build on each other."""
 
@@ -33,9 +32,7 @@ def resolve(
     grounds: Sequence[Ground],
     run: RunTool,
 ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-    """Make the look-ups that the grounds require, one after another. Return the new grounds and the look-ups'
-    results.
-    """
+    """Make the look-ups that the grounds require, one after another. Return the new grounds and the results."""
     made: dict[str, LookedUp] = {}
     for _ in range(LINKS):
         wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
@@ -63,16 +60,14 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     except BylawError as error:
         return LookedUp(look_up.tool, look_up.arguments, str(error), failed=True)
     except Exception as error:
-        # If one of the host's tools fails, its look-up is treated as showing nothing.
+        # If a host tool fails, its look-up shows nothing.
         return LookedUp(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
     text = content if isinstance(content, str) else "" if content is None else bytes(content).decode()
     return LookedUp(look_up.tool, look_up.arguments, text)
 
 
 def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
-    """Judge the call as if the look-ups had been made just before the call's turn. Rules still use the events as they
-    actually happened.
-    """
+    """Judge the call as if the look-ups came just before its turn. Rules still use the events in their real order."""
     start, shift = judgement.made.start, 2 * len(made)
     call, events = judgement.call, conversation.since(0)
     told: list[Event] = []

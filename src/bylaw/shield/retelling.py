@@ -1,6 +1,6 @@
-"""Merges unwritten local events with the log entries of another worker that may have received the same history.
+"""Merges unwritten local events with another worker's log entries, which may come from the same history.
 
-Each message counts once, so a confirmation that two workers report is a single confirmation.
+Each message counts once, so two workers' reports of a confirmation are one confirmation.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from bylaw.trace.event import Event, Message
 
 
 def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Mutation]:
-    """Return the mutations without the messages that also appear at the start of `news`.
+    """Return the mutations without the messages at the start of `news`.
 
-    If `news` contains other messages, the order is unknown, and everything that depends on messages is undecided.
+    If `news` contains other messages, the order is unknown. Everything that depends on messages is then undecided.
     """
     known = words_of(news)
     left, place, end = list[Mutation](), 0, 0

@@ -1,7 +1,7 @@
-"""One live conversation under a shield: the host reports events, and each call is decided before it runs.
+"""One live conversation under a shield. The host reports events, and each call is decided before it runs.
 
-If there is a log, a decision and all events before it are on disk before the decision is returned. Later messages are
-written with the next decision, by `flush`, or at the end of a `with` block.
+With a log, a decision and all events before it are on disk before the decision is returned. Later messages are written
+with the next decision, by `flush`, or at the end of a `with` block.
 """
 
 import threading
@@ -51,8 +51,7 @@ class LiveSession:
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message. Set `whole=False` if the message contained anything besides text, such as a voice note
-        or a file.
+        """Report a user message. Set `whole=False` if the message was not only text, as with a voice note or a file.
 
         A message without text confirms nothing and makes earlier consent undecided.
         """
@@ -66,7 +65,7 @@ class LiveSession:
     def messages(self, messages: Iterable[Any]) -> None:
         """Report all messages so far, or only the new ones, with calls and results. Nothing is decided.
 
-        If you then request a decision on a call in the last message, that call is treated as not yet made.
+        To decide a call in the last message, request a decision on it. The call then counts as not yet made.
         """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
@@ -84,9 +83,9 @@ class LiveSession:
     ) -> None:
         """Report a tool's result, or the message that the agent received after a refusal.
 
-        Without `id`, the result belongs to the only waiting call. If several calls are waiting, give the `id`, or a
-        `tool` with only one waiting call. `refused=True` means that the call failed before the tool ran, because of the
-        tool's name or the arguments. Any other failed write may still have run.
+        Without `id`, the result belongs to the only waiting call. With several waiting calls, pass the `id`, or a
+        `tool` that has only one. `refused=True` means that the call failed before the tool ran, because of the tool's
+        name or the arguments. Any other failed write may still have run.
         """
         given = {
             "content": door.writable(content) if isinstance(content, str) else content,
@@ -100,12 +99,10 @@ class LiveSession:
         self._apply(Mutation("result", given))
 
     def vouch(self, context: Mapping[str, Any]) -> bool:
-        """Add to the context, starting with the next call. Return whether this hands the conversation over to another
-        principal.
+        """Add to the context from the next call on. Return whether another principal takes over the conversation.
 
-        A context with another principal (`signed_in_as`) is rejected unless the pack allows a `handover`. Without one,
-        the other principal must start a separate conversation. After a handover, a context without a principal is
-        rejected.
+        A context with another principal (`signed_in_as`) is rejected unless the pack allows a `handover`. The other
+        principal must then start a separate conversation. After a handover, a context without a principal is rejected.
         """
         given = door.context(context) or {}
         with self._lock:
@@ -116,14 +113,14 @@ class LiveSession:
             return self._service.open().handed_over != before
 
     def unheard(self) -> None:
-        """Record that the agent and the user may have exchanged messages that were not reported. Rules about their
-        messages become undecided.
+        """Record that the agent and the user may have exchanged unreported messages. Rules about their messages become
+        undecided.
         """
         self._apply(Mutation("unheard"))
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """Group calls into one turn: the agent requested the calls together, even if results arrive in between."""
+        """Group calls into one turn. The agent requested them together, even if results arrive in between."""
         said = door.text(text, "the agent's message")
         begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
@@ -137,7 +134,7 @@ class LiveSession:
             self._apply(Mutation("finish_turn"))
 
     def _refuse_nesting(self) -> None:
-        """Reject nested turns, because the outer turn would end with the inner one."""
+        """Reject nested turns, because the inner turn would end the outer one."""
         if self._service.open_turn is not None:
             hint = "end the first turn, or decide its calls with `decide(...)`"
             raise UsageError("the agent's previous turn has not ended, so a new turn cannot begin", hint=hint)
@@ -171,10 +168,10 @@ class LiveSession:
         return AskedCall(door.tool_name(tool), arguments, door.text(id, "the id of a call"), at, by)
 
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
-        """Decide the calls of a turn, each given as `(tool, arguments)` or `(tool, arguments, id)`.
+        """Decide a turn's calls, each given as `(tool, arguments)` or `(tool, arguments, id)`.
 
-        The calls are decided in order, and each decision takes the whole turn into account. If a policy allows only one
-        call at a time, even the first call may be refused because of the others.
+        The calls are decided in order, and each decision considers the whole turn. If a policy allows only one call at
+        a time, even the first call may be refused because of the others.
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
@@ -191,7 +188,7 @@ class LiveSession:
     def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
         calls = door.calls(calls)
         if self.shield.log is None:
-            # If there is a log, a failed turn leaves no trace.
+            # With a log, a failed turn leaves no trace.
             with self._lock:
                 door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
         return [self._asked_call(tool, given, id[0] if id else "", time) for tool, given, *id in calls]
@@ -207,8 +204,8 @@ class LiveSession:
     ) -> list[Decision]:
         """Apply mutations, then decide the calls of one turn. An error undoes everything.
 
-        `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the context of
-        the calls. A request with an idempotency key takes effect once: if it is repeated, it gets the same answer. A
+        `agent` is the agent that makes the calls, if another agent began the conversation. `context` is the calls'
+        context. A request with an idempotency key takes effect once, and repeating it returns the same answer. A
         different request with the same key is rejected.
         """
         asked, is_turn = self._turn_of(calls, None), len(calls) > 1
@@ -251,16 +248,15 @@ class LiveSession:
         after: int | None = None,
         time: float | None = None,
     ) -> None:
-        """Report the user's answer to a card. When this method returns, the answer is on disk.
+        """Report the user's answer to a card. The answer is on disk when this method returns.
 
-        A confirmation lets the same call run once, until the card expires or the user writes another message. `by` says
-        how the user answered, such as with a button. `at` is the time of the answer; `time` is its deprecated name.
-        `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at` and
-        `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
+        A confirmation lets the same call run once, until the card expires or the user writes another message. `by`
+        names the way the user answered, such as a button. `at` is the time of the answer; `time` is its deprecated
+        name. `after` is the number of messages that the user had seen; `position` returns the current number. Pass `at`
+        and `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
 
-        Raises `UsageError` if the card is unknown, was used, has expired or has a different answer, or if a
-        confirmation does not count. Repeating the same answer is harmless. A reviewer's approval does not answer a
-        card.
+        Raises `UsageError` if the card is unknown, used, expired or has a different answer, or if a confirmation does
+        not count. Repeating the same answer is harmless. A reviewer's approval does not answer a card.
         """
         self._apply(self._confirming(card, yes, by, at, time, after))
         self.flush()
@@ -299,21 +295,21 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def page_tool(self, id: str) -> str:
-        """If an allowed call acts on an element of a page, return the name of the tool that shows the page. Otherwise
-        return an empty string.
+        """If an allowed call acts on an element of a page, return the tool that shows the page. Otherwise return an
+        empty string.
 
-        Just before the call runs, compare the page with the page for which the call was decided (`is_same_on`).
+        Just before the call runs, compare the page with the page from the decision (`is_same_on`).
         """
         with self._lock:
             return self._service.open().page_tool(id)
 
     def is_same_on(self, id: str, snapshot: str) -> bool:
-        """Whether an allowed call would have the same effect on the page in a new snapshot as when it was decided."""
+        """Whether an allowed call would still have the same effect on the page, given a new snapshot."""
         with self._lock:
             return self._service.open().is_same_on(id, snapshot)
 
     def asked(self, id: str) -> Decision | None:
-        """Return the decision on a call if the decision stopped the call and somebody was asked."""
+        """Return the decision on a call if it stopped the call and asked somebody."""
         with self._lock:
             before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:
@@ -322,15 +318,14 @@ class LiveSession:
             return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """Interrupt an allowed call so that it can continue later, in this worker or another."""
+        """Interrupt an allowed call so that it can continue later, in any worker."""
         self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
-        """Continue an interrupted call. Return the decision on the call once, or None if the call must be decided
-        again.
+        """Continue an interrupted call. Return its decision once, or None if the call must be decided again.
 
-        The call must be decided again if it is not waiting, has a result, or was stopped. It must also be decided again
-        if the user has written, the facts are stale, or a policy objects because of later events.
+        A call is decided again if it is not waiting, has a result, or was stopped. It is also decided again if the user
+        has written, the facts are stale, or a policy objects because of later events.
         """
         return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
 
@@ -342,7 +337,7 @@ class LiveSession:
             self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
-        """Read what other workers have written about this conversation."""
+        """Read other workers' entries for this conversation."""
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
@@ -351,7 +346,7 @@ class LiveSession:
         with self._lock:
             self._service.apply(mutation)
             if self._service.has_news:
-                # When the shield closes, it writes these events, even if no code refers to the session any more.
+                # The shield writes these events when it closes, even if nothing uses the session any more.
                 self.shield.unwritten[id(self._service)] = self
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
@@ -372,7 +367,7 @@ class LiveSession:
 
     @property
     def lacks(self) -> str:
-        """Why earlier events are unknown. Empty if all of them are known."""
+        """The reason why earlier events are unknown. Empty if all are known."""
         return self._service.lacks
 
     @lacks.setter
@@ -381,7 +376,7 @@ class LiveSession:
 
     @property
     def channel(self) -> Channel:
-        """The channel through which the host reaches the user. An adapter may set it."""
+        """The host's channel to the user. An adapter may set it."""
         return self._service.channel
 
     @property
@@ -390,12 +385,12 @@ class LiveSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the log contains entries for the conversation."""
+        """Whether the log contains the conversation."""
         return self._service.state.length > 0
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """A copy of the values for which the host vouches."""
+        """A copy of the values that the host vouches for."""
         return dict(self._service.vouched)
 
     @property
@@ -410,13 +405,13 @@ class LiveSession:
 
     @property
     def running(self) -> list[str]:
-        """The ids of allowed calls without a result that were not interrupted."""
+        """The ids of allowed calls that have no result and were not interrupted."""
         with self._lock:
             return [call.id for call in self._service.open().running().values()]
 
     @property
     def position(self) -> int:
-        """The number of user and agent messages so far. Pass this number to `confirm` as `after`."""
+        """The number of user and agent messages so far. Pass it to `confirm` as `after`."""
         return sum(map(is_message, self.since(0)))
 
     def since(self, step: int) -> Sequence[Event]:
@@ -424,15 +419,13 @@ class LiveSession:
             return self._service.open().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """Return the conversation in the form in which an audit reads it. Refused calls, approvals and the shield's
-        look-ups are marked.
-        """
+        """Return the conversation as an audit reads it. Marks refused calls, approvals and look-ups by the shield."""
         with self._lock:
             return self._service.trajectory(agent)
 
     @property
     def allowance(self) -> Allowance | None:
-        """What the user's messages so far allow. None if there are no messages or if the pack does not use requests."""
+        """What the user's messages so far allow. None without messages, or if the pack does not use requests."""
         with self._lock:
             requests = self._service.open().session.requests
             return None if requests is None else requests.latest()

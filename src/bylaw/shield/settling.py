@@ -1,5 +1,4 @@
-"""Settles a decision: reads other writers' entries, makes the decision and writes it. Starts again if another writer
-wrote first.
+"""Makes a decision: reads other writers' entries, decides and writes. Starts again if another writer wrote first.
 
 Blocking callers and coroutines share the same steps. In an event loop, slow steps run in threads and never block the
 loop.
@@ -26,9 +25,9 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
-"""With at least this many drafts, the log's own thread writes them, not the event loop."""
+"""From this number of drafts on, the log's own thread writes them instead of the event loop."""
 ASKING = 200
-"""The maximum number of conversations that may wait for a model or a host tool at the same time."""
+"""The maximum number of conversations that may wait for a model or a host tool at once."""
 
 Found = TypeVar("Found")
 
@@ -43,7 +42,7 @@ _Steps = Generator[SettlingStep, Any, list[Decision]]
 
 
 def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[Decision]:
-    """Apply the mutations and decide the calls. When this function returns, the result is on disk."""
+    """Apply the mutations and decide the calls. The result is on disk when this function returns."""
     steps = _steps(service, log, wanted)
     step = next(steps)
     while isinstance(step, SettlingStep):
@@ -54,14 +53,14 @@ def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[
 def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurries: bool = False) -> _Steps:
     """Yield the steps that may take a long time.
 
-    With `hurries`, decide before it is certain that the entries read are on disk, and before it is certain that a
-    conversation without a known writer is new.
+    With `hurries`, decide without waiting for the entries to be on disk, or for proof that a conversation without a
+    known writer is new.
     """
     known: int | None = None
     for _ in range(TRIES):
         if service.must_read and not (hurries and service.take_for_new()):
             yield SettlingStep("read", partial(service.catch_up, settled=not hurries))
-        # The caller could not know what other writers had written in the meantime.
+        # The caller could not know other writers' new entries.
         known = service.state.events if known is None else known
         try:
             attempt, before = yield SettlingStep("attempt", partial(_attempted, service, wanted, known))
@@ -86,8 +85,8 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions, *, hurri
 def _attempted(
     service: DecisionService, wanted: WantedDecisions, known: int
 ) -> tuple[Attempt | None, Sequence[Repeated] | None]:
-    """Make the decisions that an earlier request did not make. Return the attempt, if one is needed, and the earlier
-    answers to a repeated request.
+    """Make an earlier request's missing decisions. Return the attempt, if needed, and the earlier answers to a repeated
+    request.
     """
     before = service.taken_before(wanted) if wanted.named is not None else None
     if before is None:
@@ -141,7 +140,7 @@ def _asking() -> ThreadPoolExecutor:
 
 
 class LoopSettling:
-    """Settles the decisions of one session for coroutines, in order."""
+    """Makes one session's decisions for coroutines, in order."""
 
     def __init__(
         self,
@@ -152,9 +151,7 @@ class LoopSettling:
         has_models: bool,
         scheduled: RunScheduled | None = None,
     ) -> None:
-        """`scheduled` runs quick work in the loop or in a thread. If it is not given, all quick work runs in
-        the loop.
-        """
+        """`scheduled` runs quick work in the loop or in a thread. By default, quick work runs in the loop."""
         self._service = service
         self._log = log
         self._lock = lock
@@ -163,7 +160,7 @@ class LoopSettling:
         self._queue: asyncio.Lock | None = None
 
     async def settle(self, wanted: WantedDecisions) -> list[Decision]:
-        """Apply the mutations and decide the calls. When the coroutine ends, the result is on disk."""
+        """Apply the mutations and decide the calls. The result is on disk when the coroutine ends."""
         service, log = self._service, self._log
         if log is None:
             return (await self._asked(partial(service.attempt, wanted))).decisions
@@ -180,7 +177,7 @@ class LoopSettling:
                     await asyncio.to_thread(self._alone, service.settle_reading)
 
     async def _run(self, log: Log, steps: _Steps, step: SettlingStep) -> SettlingStep | list[Decision]:
-        """Run a step, and the following steps while they are quick. Return the next step or the decisions."""
+        """Run a step and the quick steps after it. Return the next step or the decisions."""
         service, run = self._service, partial(_run, steps, step)
         if step.kind == "write":
             return await self._write(log, steps, step.drafts)
@@ -220,7 +217,7 @@ class LoopSettling:
     async def _asked(self, do: Callable[[], Found]) -> Found:
         if not self._may_ask_others:
             return await self._here(do)
-        # A slow model must not delay decisions that do not need one.
+        # A slow model must not delay decisions that need no model.
         context = contextvars.copy_context()
 
         def alone() -> Found:

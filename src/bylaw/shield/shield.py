@@ -1,4 +1,4 @@
-"""The shield decides each call in many live conversations under one pack, before the call runs."""
+"""The shield decides each call before it runs, in many live conversations under one pack."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -29,17 +29,17 @@ _logger = own_log()
 
 
 class PinnedPack(BylawError):
-    """Raised if a conversation began with a version of the pack that is not loaded."""
+    """Raised if a conversation began with a pack version that is not loaded."""
 
     code = "BY702"
 
 
 class Shield:
-    """A pack that is ready to decide the calls of live agents. A shield's sessions may run in different threads.
+    """A pack that is ready to decide live agents' calls. Sessions may run in different threads.
 
-    If there is a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation
-    can then be continued by its id, here or in another process. A conversation keeps the pack version with which it
-    began. `earlier` lists older versions that conversations may still use.
+    With a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation can
+    then be continued by its id, here or in another process. A conversation keeps the pack version with which it began.
+    `earlier` lists older versions that conversations may still use.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class Shield:
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)
-        """Answers predicates that code cannot determine, for example a `bylaw.answering.Answerer`."""
+        """Answers predicates that code cannot decide, for example a `bylaw.answering.Answerer`."""
         self.requests = requests
         """Determines what a request allows, for example a `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Runs the quick work of coroutines. A host with many tenants may set it."""
+        """Runs coroutines' quick work. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
         """The host's objections, by tool. A reviewer decides on every call to such a tool, regardless of the policies.
         """
         self.clock = clock
         self.unwritten: dict[int, LiveSession] = {}
-        """Sessions with events that have not been written to the log yet."""
+        """Sessions with events that are not in the log yet."""
         self.is_closed = False
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
@@ -97,11 +97,10 @@ class Shield:
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
     ) -> LiveSession:
-        """Open a conversation: the existing conversation with this id in the log or, if there is none, a new one.
+        """Open the conversation with this id from the log, or a new one.
 
         `context` contains the values that the host vouches for, such as the signed-in user. `agent` names the agent for
-        statistics. `lacks` is the reason why earlier events are unknown. If it is given, calls to which a policy
-        applies are not allowed.
+        statistics. `lacks` is the reason why earlier events are unknown. With it, calls under a policy are not allowed.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'use a string such as `"{id}"`, the same one each time'
@@ -124,22 +123,22 @@ class Shield:
     ) -> Decision:
         """Decide one call for a caller that keeps the history and sends all messages so far, in any log format.
 
-        The last message may already contain the call. If the message contains the same call twice, `id` selects one of
-        them; without `id`, the decision is on the second one.
+        The last message may already contain the call. If it contains the same call twice, `id` selects one of them. The
+        default is the second.
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def instructions(self, *, heard: bool = True) -> str:
-        """Return Markdown for the agent's system prompt: which writes require confirmation, how to ask the user, and
-        what to look up first.
+        """Return Markdown for the agent's system prompt: which writes need confirmation, how to ask the user, and what
+        to look up first.
 
-        Empty if no write requires confirmation or a look-up. With `heard=False` (user messages are not reported), the
-        text tells the agent to make each call without asking.
+        Empty if no write needs confirmation or a look-up. With `heard=False` (user messages are not reported), the text
+        tells the agent to make each call without asking.
         """
         return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """Return the current pack with its postures, or those with which a conversation began."""
+        """Return the pack and postures of a conversation, or the current ones."""
         digest = self.pack.pin if opening is None else opening.digest
         found = self._packs.get(digest)
         if found is None:

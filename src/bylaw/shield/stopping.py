@@ -1,4 +1,4 @@
-"""Applies stops: finds the stops that cover a call and returns the grounds for them."""
+"""Applies stops: finds the stops for a call and returns their grounds."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -22,7 +22,7 @@ class _NamedPolicy(Struct):
 
 
 class _Named(Struct):
-    """The names, in a log entry, that a stop may refer to."""
+    """The names in a log entry to which a stop may apply."""
 
     tool: str = ""
     agent: str = ""
@@ -34,16 +34,14 @@ def _read_name(body: bytes | None) -> _Named:
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
-    """Return the grounds of the stops that cover a judged call. `agents` contains the names of the calling agents."""
+    """Return the grounds of the stops for a judged call. `agents` contains the calling agents' names."""
     call, parts = judgement.call, judgement.parts or (judgement,)
     tools = (call.tool, *(part.made.call.tool for part in parts))
     return [_ground(stop) for stop in stops_of(stops, pack, tools, {*agents, call.agent}, now)]
 
 
 def stops_of(stops: Stops, pack: Pack, tools: Sequence[str], agents: Collection[str], now: float) -> Sequence[Stop]:
-    """Return the stops that cover a call by its tool or its actions. A call that is certainly a pure read is not
-    covered.
-    """
+    """Return the stops for a call by its tool or its actions. A call that is certainly a read is not covered."""
     declared = [pack.schema.tools.get(tool) for tool in tools]
     if all(each is not None and each.effect != "write" for each in declared):
         return ()
@@ -61,13 +59,13 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
             return _is_called(stop, agents)
         case "policy":
             named = [policy for name, policy in pack.policies.items() if _is_called(stop, (name,))]
-            # A rule without tools covers everything that the agent does.
+            # A policy without tools applies to everything that the agent does.
             return any(not policy.tools or tool in policy.tools for policy in named)
 
 
 def _is_called(stop: Stop, names: Collection[str]) -> bool:
-    """Whether a stop matches one of these names. Case and spaces are ignored because stopping too many calls is safer
-    than stopping too few.
+    """Whether a stop matches one of these names, ignoring case and spaces. Stopping too many calls is safer than
+    stopping too few.
     """
     return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 

@@ -1,4 +1,4 @@
-"""Runs a checkpoint as an agent that plays tasks."""
+"""Runs a checkpoint as an agent on tasks."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from bylaw.align.episode import Episode
 from bylaw.align.training.stage import CLOSE, with_dialect
 
 LONGEST = 256
-"""The maximum length of an output, in tokens."""
+"""The maximum length of an output in tokens."""
 AT_ONCE = 64
 
 
 class Checkpoint:
-    """Answers by greedy decoding."""
+    """Answers with greedy decoding."""
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
         self.model = model

@@ -1,7 +1,7 @@
 """Settings for the three stages and for DPO: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a
 CPU.
 
-The paper does not use DPO, so `paper` and `small` share its settings.
+The paper does not use DPO, so `paper` shares the DPO settings of `small`.
 """
 
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
     least_learning_rate: float
     epochs: float
     batch: int
-    """The number of conversations per step, over all devices."""
+    """The number of conversations per step, on all devices together."""
     at_once: int
-    """The number of conversations that each device processes at the same time."""
+    """The number of conversations that each device processes at once."""
     longest: int
-    """The maximum length in tokens. Longer conversations are left out and counted."""
+    """The maximum length in tokens. Longer conversations are counted and left out."""
     recompute: bool = False
-    """Whether to compute activations twice in order to save memory."""
+    """Whether to compute activations twice to save memory."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
 
@@ -41,24 +41,22 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     least_learning_rate: float
     epochs: float
     batch: int
-    """The number of answers per step, over all devices."""
+    """The number of answers per step, on all devices together."""
     at_once: int
-    """The number of answers that each device processes at the same time."""
+    """The number of answers that each device processes at once."""
     longest_answer: int
     """The maximum length of an answer, in tokens."""
     rollout: int | None = None
-    """The number of answers that are generated at once for several steps, over all devices. None means the number of
-    answers in one step.
-    """
+    """The number of answers to generate at once, on all devices together. None means one step's answers."""
     recompute: bool = False
     beta: float = 0.1
     generations: int = 4
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """The number by which an answer's reward is divided after the mean reward for its prompt is subtracted: the spread
-    of rewards among the prompt's answers, as in the paper, or in the whole batch. With `group`, small differences count
-    as much as large ones.
+    """The divisor of an answer's reward after the mean for its prompt is subtracted. It is the spread of rewards in the
+    prompt's answers, as in the paper, or in the whole batch. With `group`, small differences have as much weight as
+    large ones.
     """
     warmup: float = 0.05
     gradient_norm: float = 1.0
@@ -71,12 +69,12 @@ class Preferred(Struct, frozen=True, forbid_unknown_fields=True):
     least_learning_rate: float
     epochs: float
     batch: int
-    """The number of pairs per step, over all devices."""
+    """The number of pairs per step, on all devices together."""
     at_once: int
-    """The number of pairs that each device processes at the same time."""
+    """The number of pairs that each device processes at once."""
     beta: float = 0.1
     imitation: float = 1.0
-    """The weight of the supervised loss on the chosen answers, which keeps these answers likely."""
+    """The weight of the supervised loss on the chosen answers, which keeps them likely."""
     recompute: bool = False
     warmup: float = 0.05
     gradient_norm: float = 1.0
@@ -94,7 +92,7 @@ PRESETS: dict[PresetName, tuple[Supervised, Reinforced, Preferred]] = {
     ),
     "small": (
         Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=8, longest=12288),
-        # Larger learning rates made a model worse.
+        # Larger learning rates made the model worse.
         Reinforced(2e-6, 2e-7, epochs=3, batch=256, at_once=128, longest_answer=224),
         DPO,
     ),

@@ -1,4 +1,4 @@
-"""Runs one stage of training with TRL: takes a model and a data set, and writes the trained model to a folder."""
+"""Runs one stage of training with TRL on a model and a data set, and writes the trained model to a folder."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -20,16 +20,16 @@ from bylaw.align.export import output_of
 from bylaw.align.training.preset import Preferred, PresetName, Reinforced, Settings, Stage, Supervised, settings_of
 from bylaw.align.training.stage import with_dialect, write_model_card
 
-# If there is a mask, PyTorch 2.11 chooses cuDNN's attention on Hopper GPUs, whose gradients are NaN for some lengths
+# With a mask, PyTorch 2.11 chooses cuDNN's attention on Hopper GPUs. Its gradients are NaN for some lengths
 # (pytorch/pytorch#196678).
 torch.backends.cuda.enable_cudnn_sdp(False)
 
 SAVE_EVERY = 90.0
-"""The number of seconds between checkpoints. A killed run loses less than two minutes of work."""
+"""Seconds between checkpoints. A killed run loses at most this much work."""
 
 
 class Lines(TrainerCallback):
-    """Appends logged metrics to `metrics.jsonl`, with the step and the seconds since the start."""
+    """Appends metrics to `metrics.jsonl`, with the step and the seconds since the start."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,9 +45,7 @@ class Lines(TrainerCallback):
 
 
 class Clock(TrainerCallback):
-    """Requests a checkpoint when the last one is older than `seconds`, and ends a run when its time limit is
-    reached.
-    """
+    """Requests a checkpoint when the last one is older than `seconds`, and stops a run at its time limit."""
 
     def __init__(self, seconds: float | None, until: float | None = None) -> None:
         self.seconds = seconds
@@ -68,7 +66,7 @@ class Clock(TrainerCallback):
 
 
 def last_checkpoint(out: Path) -> Path | None:
-    """Return the newest complete checkpoint, and remove an incomplete one."""
+    """Return the newest complete checkpoint. Removes an incomplete one."""
     found = sorted(out.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     while found:
         # The trainer writes its own state last.
@@ -80,35 +78,35 @@ def last_checkpoint(out: Path) -> Path | None:
 
 Row = Mapping[str, Any]
 Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
-"""Returns the reward terms, including `total`, for each completion of a row's turn."""
+"""Returns the reward terms and the `total` for each completion of a row's turn."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
     stage: Stage
     model: Path
-    """The folder that contains the initial model."""
+    """The initial model's folder."""
     out: Path
     preset: PresetName = "small"
     seed: int = 1
     lora: int | None = None
-    """The rank of the adapters. Without adapters, all weights are trained."""
+    """The adapters' rank. Without adapters, all weights are trained."""
     steps: int | None = None
-    """The number of steps to train, if it replaces the preset's number of epochs."""
+    """The number of training steps, in place of the preset's number of epochs."""
     changes: Mapping[str, Any] = {}
     """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
-    """The number of seconds between checkpoints. None means no checkpoints."""
+    """Seconds between checkpoints. None means no checkpoints."""
     until: float | None = None
-    """The `time.monotonic()` value at which the run ends, whether it is finished or not."""
+    """The `time.monotonic()` value at which the run stops, even if unfinished."""
     resume: bool = True
     """Whether to continue from the last checkpoint in `out`."""
     tensorboard: bool = True
     source: Mapping[str, Any] = {}
-    """The origin of the rows, the initial weights and the reward. It is kept in the record of the run."""
+    """The origin of the rows, weights and reward, for the run's record."""
 
 
 def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str, Any]:
-    """Train on `rows`, save the model in `run.out`, and return a record of the run. Stage 3 needs `score`."""
+    """Train on `rows`, save the model in `run.out`, and return the run's record. Stage 3 needs `score`."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
     settings = settings_of(run.preset, run.stage, run.changes)
@@ -145,9 +143,7 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 def make_trainer(
     run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
-    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, or DPO), and the number of rows that are too
-    long.
-    """
+    """Return TRL's trainer (SFT in stages 1 and 2, GRPO in stage 3, or DPO) and the number of overlong rows."""
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": tokenizer,
@@ -156,10 +152,10 @@ def make_trainer(
     shared = arguments(run, settings) | {"bf16": torch.cuda.is_available()}
     if isinstance(settings, Supervised):
         kept = [{"messages": row["messages"]} for row in rows if _tokens(tokenizer, row) <= settings.longest]
-        # The sampler puts the rows in the same order for every seed.
+        # The sampler ignores the seed, so shuffle the rows here.
         random.Random(run.seed).shuffle(kept)
         data = Dataset.from_list(kept)
-        # Train only on the agent's turns. Within a step, conversations of similar length are computed together.
+        # Train only on the agent's turns. Each step processes conversations of similar length together.
         chosen = {"assistant_only_loss": True, "train_sampling_strategy": "batch_rebalance"}
         config = SFTConfig(**shared, **chosen, max_length=None, packing=False, loss_type="nll")
         return SFTTrainer(args=config, train_dataset=data, **given), len(rows) - len(kept)
@@ -173,7 +169,7 @@ def make_trainer(
 
 
 def extras(run: Run) -> dict[str, Any]:
-    """Return the arguments that all trainers share: metrics, timed checkpoints and adapters."""
+    """Return the arguments for all trainers: metrics, timed checkpoints and adapters."""
     adapters = None
     if run.lora:
         from peft import LoraConfig
@@ -222,7 +218,7 @@ def dpo_config(shared: dict[str, Any], settings: Preferred) -> DPOConfig:
 
 
 def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
-    """Return the configuration of stage 3, with the paper's loss."""
+    """Return the configuration for stage 3, with the paper's loss."""
     return GRPOConfig(
         **shared,
         beta=settings.beta,
@@ -238,7 +234,7 @@ def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
 
 
 def rewarded(rows: Sequence[Row], score: Score) -> Callable[..., list[float]]:
-    """Return `score` as a TRL reward. The mean of each term is logged under its name."""
+    """Return `score` as a TRL reward. Logs each term's mean under its name."""
 
     def reward(completions: Any, row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
         terms = score([output_of(each) for each in completions], [rows[place] for place in row])

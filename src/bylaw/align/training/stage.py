@@ -1,9 +1,8 @@
-"""A stage of training: its rows, as `bylaw align data` writes them, the pack and reward with which they are graded, and
-the model's card.
+"""A training stage: its rows from `bylaw align data`, the pack and reward that grade them, and the model card.
 
-A conversation becomes ChatML text, with tool results in Hermes format. Training, evaluation and servers share this
-template. The system message lists the tools, and a call is ordinary text. `chatml.jinja` marks the agent's turns, so
-that TRL trains only on these.
+A conversation becomes ChatML text, with tool results in Hermes format. Training, evaluation and servers use the same
+template. The system message lists the tools, and calls are ordinary text. `chatml.jinja` marks the agent's turns, so
+TRL trains only on them.
 """
 
 import gzip
@@ -36,9 +35,9 @@ FILES: dict[Stage, str] = {1: "stage1", 2: "stage2", 3: "rl", "dpo": "dpo"}
 
 
 def pack_of(data: Path, named: str | None) -> str:
-    """Return the name of the pack with which rows are graded: the given pack, or the one named in `data.json`.
+    """Return the name of the pack for grading: the given pack, or the one in `data.json`.
 
-    Raises an error if neither is known, or if the pack has changed since the rows were written.
+    Raises an error if there is neither, or if the pack has changed since the rows were written.
     """
     made = find_manifest(data)
     if named is None and made is None:
@@ -54,7 +53,7 @@ def pack_of(data: Path, named: str | None) -> str:
 
 
 def rows_file(path: Path, stage: Stage) -> Path:
-    """Return the file that contains the rows for a stage: the named file, or the stage's file in a folder."""
+    """Return a stage's file of rows: the given file, or the stage's file in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -86,7 +85,7 @@ def training_rows(path: Path, stage: Stage) -> list[dict[str, Any]]:
 
 
 def with_dialect(tokenizer: Any) -> Any:
-    """Set the tokenizer's template to this one, and its end-of-turn token accordingly."""
+    """Set the tokenizer's template and its end-of-turn token."""
     tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
     tokenizer.eos_token = CLOSE
     tokenizer.pad_token = tokenizer.pad_token or CLOSE
@@ -101,7 +100,7 @@ PARTS: dict[str, tuple[Term, ...]] = {
     "lp": ("length",),
     "vc": ("compliance",),
 }
-"""Terms by their names in the paper's table 5, and `vc`, the compliance term. `vc=3` gives this term a weight of 3."""
+"""Terms as in the paper's table 5, and `vc`, the compliance term. `vc=3` means a weight of 3."""
 FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
@@ -141,7 +140,7 @@ def grades(
     mismatch: Mismatch = "floor",
     judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
-    """Return the terms for each output. `total` is the sum of the terms that count."""
+    """Return the terms for each output. `total` is the sum of the chosen terms."""
     terms, weight = terms_of(said)
     grader = _grader(pack, weight, mismatch, judge)
     golds = [gold_of(row) for row in rows]
@@ -165,8 +164,8 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """Return the rows that can be graded, and the number of those that cannot. Raises an error if a row belongs to
-    another pack.
+    """Return the rows that can be graded, and the number of other rows. Raises an error if a row belongs to another
+    pack.
     """
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
@@ -182,7 +181,7 @@ def graded(
 
 
 def open_judge(said: str | None) -> ModelJudge | None:
-    """Return the judge that `--judge` names, or None if texts are graded by slots."""
+    """Return the judge from `--judge`, or None to grade texts by slots."""
     return None if said is None else ModelJudge(open_chat(said, concurrency=16))
 
 
@@ -200,7 +199,7 @@ STAGES: dict[Stage, str] = {
 
 
 def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
-    """Return the origin of a run's rows and initial weights, with hashes."""
+    """Return the origin and hash of a run's rows and initial weights."""
     found: dict[str, Any] = {
         "data": {"file": file.name, "sha256": digest_of(file)},
         "model": {"name": model.name, "sha256": weights_digest(model)},
@@ -213,7 +212,7 @@ def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
 
 
 def weights_digest(folder: Path) -> str:
-    """Return a hash of a model's weights. The files are hashed in order of name."""
+    """Return a hash of a model's weight files, in order of name."""
     whole = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as stream:
@@ -222,7 +221,7 @@ def weights_digest(folder: Path) -> str:
 
 
 def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
-    """Write `README.md` next to the model, based on the record of its run."""
+    """Write the model's `README.md` from the run's record."""
     source: Mapping[str, Any] = done.get("source") or {}
     lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
     if model := source.get("model"):
