@@ -159,8 +159,7 @@ class Repeats(Struct, frozen=True):
     """The result of comparing drafts that quote the same words in several sections."""
 
     drafts: tuple[Draft, ...]
-    """The drafts without repetitions. If two repeated drafts differ, their quotes name the place that they come from.
-    """
+    """The drafts without repetitions. If two repeated drafts differ, their quotes state where they come from."""
     dropped: dict[str, str]
     """The repeated drafts by id, each with the draft that it repeats."""
     questions: dict[str, tuple[Question, ...]]
@@ -168,10 +167,10 @@ class Repeats(Struct, frozen=True):
 
 
 def repeats_text(section: Section, document: Document) -> str:
-    """Return a note on the sentences that also occur in an earlier section, or an empty text if there are none."""
+    """Return a note on sentences that also occur in an earlier section, or an empty string if there are none."""
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
-        # Clause numbers are compared too, because authors distinguish clauses by number.
+        # Clause numbers are compared too, because authors tell clauses apart by number.
         first, *_ = document.places(sentence.text)
         if first[0] < section.start:
             lines[sentence.text] = f"- {sentence.text} ({_place(first, document)})"
@@ -218,7 +217,7 @@ def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
 
 
 def _at_home(quote: str, section: Section, document: Document) -> str:
-    """Add the section's headings to a quote. The quote stays unchanged if headings cannot distinguish the places."""
+    """Add the section's headings to a quote, unless headings cannot distinguish the places."""
     words = read_quote(quote, document).words
     own = [start for start, _ in document.places(words) if section.start <= start < section.end]
     return (under_heading(words, own[0], document) if own else "") or quote
@@ -274,7 +273,7 @@ class Extraction(Struct, frozen=True):
     questions: dict[str, tuple[Question, ...]] = {}
     """Questions for the document's owner, by policy."""
     repeats: dict[str, str] = {}
-    """The policies that were left out because a policy in another section has the same quote and meaning."""
+    """Policies that were left out because a policy in another section has the same quote and meaning."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -338,7 +337,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         found += drafts
         dropped += outcome.complaints
         aside |= {left[each.number - 1].digest: each.why for each in others if 0 < each.number <= len(left)}
-        # List unmentioned sentences too, so that they are not asked about again while the document stays the same.
+        # List unmentioned sentences too. They are then not asked about again while the document stays the same.
         spoken_of = covered((draft.quotes for draft in drafts), document)
         unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
         aside |= {each.digest: UNSAID for each in unsaid}
@@ -407,7 +406,7 @@ def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]
     for alike, new, old in pairs:
         if alike >= _ALIKE and new not in names and old not in names.values():
             names[new] = old
-    # A draft that takes the name of an earlier policy gives up its own name, which is then free.
+    # A draft that takes an earlier policy's name frees its own name.
     taken = standing | set(names.values())
     drafts: list[Draft] = []
     for draft in found.drafts:

@@ -1,11 +1,11 @@
-"""Writes guards. Cases and code are each written from the sentences, independently of each other, and then compared.
+"""Writes guards. Cases and code are written from the sentences, independently of each other, and then compared.
 
-Two generations of the code and one of the cases give three readings of a policy. If they differ, a referee who sees
-none of them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy
-gets no guard.
+Two versions of the code and one set of cases are three readings of a policy. If they differ, a referee who sees none of
+them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy gets no
+guard.
 
 If a sentence states a number that the code does not use, the reviewer gets a hint. A guard that uses a different
-number, such as 60 days instead of 30, is wrong, unless a case shows that it applies the stated number.
+number, such as 60 days instead of 30, is wrong unless a case shows that it applies the stated number.
 """
 
 import ast
@@ -44,7 +44,7 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 def unused_numbers(draft: Draft, code: str) -> list[str]:
     """Return, in digits, the policy's numbers that are missing from the code.
 
-    A sentence may state several policies or be part of a table, so a number is considered only if the definition or
+    A sentence may state several policies or be part of a table. A number is therefore checked only if the definition or
     description repeats it.
     """
     elsewhere = _used(code)
@@ -94,14 +94,14 @@ def _decimal(text: str) -> Decimal:
 
 
 _LACKS = re.compile(r"\d+: the call has no argument .*")
-"""The error raised by a guard that reads an argument missing from some calls."""
+"""The error raised by a guard that reads an argument that some calls lack."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
 class Written(Struct, frozen=True):
     codes: dict[str, str]
     cannot: dict[str, str]
-    """Policies that the answer's author called uncheckable, with reasons."""
+    """Policies that an answer calls uncheckable, with the reasons."""
 
 
 def one_function(text: str, name: str) -> str:
@@ -184,7 +184,7 @@ _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
-    """A policy, with everything that the questions about it show."""
+    """A policy, with everything that questions about it show."""
 
     draft: Draft
     policy: Policy
@@ -195,7 +195,7 @@ class PolicyBrief(Struct, frozen=True):
     beside: tuple[Draft, ...] = ()
     """Related policies."""
     described: str = ""
-    """The entities without the owner's edits, because an edit is no reason to ask the questions again."""
+    """The entities before the owner's edits. An edit is no reason to ask the questions again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
         """Describe the policy in words, together with related policies outside `group`."""
@@ -204,7 +204,7 @@ class PolicyBrief(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """A digest that changes only if information about this policy changes."""
+        """A digest that changes only if the information about this policy changes."""
         things = [line for line in self.described.splitlines() if not line.startswith("Request[")]
         return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
 
@@ -217,7 +217,7 @@ class PolicyBrief(Struct, frozen=True):
         return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
-        """Whether an earlier check came from exactly this brief and still loads, or has been edited since."""
+        """Whether an earlier check was made from exactly this brief and still loads, or was edited later."""
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
@@ -241,9 +241,9 @@ TOGETHER = 5
 """The maximum number of policies per question."""
 REPAIRS = 3
 _WALKED = 8
-"""The maximum number of additional situations that the referee sees per policy."""
+"""The maximum number of additional situations per policy that the referee sees."""
 _DIVIDING = 3
-"""The maximum number of generated inputs that the referee sees per policy."""
+"""The maximum number of generated inputs per policy that the referee sees."""
 
 
 def write_guards(
@@ -256,7 +256,7 @@ def write_guards(
     beside: Mapping[str, tuple[Draft, ...]],
     edited: Container[str] = (),
 ) -> dict[str, Check]:
-    """Return a check for every guard policy that has none. A check that is still waiting for an answer says so."""
+    """Return a check for every guard policy that has none. A check whose answers are still missing says so."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
@@ -277,7 +277,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """Return the cases of some policies, two generations of code, and the reasons for rejecting either generation."""
+    """Return the cases of some policies, two versions of the code, and the reasons for rejecting either version."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
@@ -294,7 +294,7 @@ def _ask(
     outcomes = [stage(desk.ask)(_GUARDS, for_code, judge, empty=Written({}, {}), attempt=n) for n in (1, 2)]
     codes = [each for each in outcomes if each is not None]
     written = [each.made for each in codes]
-    # A policy that every generation calls uncheckable needs no cases.
+    # If every version calls a policy uncheckable, the policy needs no cases.
     uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
     for_cases = {**shown, "now": bench.now}
     needed = partial(read_given_cases, policies=policies, bench=bench, uncheckable=uncheckable)
@@ -373,7 +373,7 @@ def _settled(
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
 ) -> tuple[list[Case], list[Question]]:
-    """Return the cases after the referee has decided on failed cases and on inputs for which two generations differ."""
+    """Return the cases after the referee has decided failed cases and inputs for which two versions differ."""
     failed = {
         index
         for _, guard in sound
@@ -465,7 +465,7 @@ def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) ->
 def _mend(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: list[str], cases: Sequence[Case]
 ) -> tuple[str, list[str], int]:
-    """Repair the code. Return it with the remaining faults and the number of repairs."""
+    """Repair the code. Return the code, the remaining faults and the number of repairs."""
     repairs = 0
     while complaints and repairs < REPAIRS:
         code = _repaired(desk, bench, brief, code, complaints)
@@ -492,7 +492,7 @@ def _looked_at_again(
 ) -> tuple[str, int]:
     """Reconsider a guard that behaves oddly on recorded calls. Return the guard and the number of repairs.
 
-    A new version is accepted if it still passes its cases. Any remaining oddities become questions for the owner.
+    A new version must still pass its cases. Any remaining oddities become questions for the owner.
     """
     told = _of_logs(bench, brief, code)
     if not told:
@@ -544,7 +544,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _fails_on_none(trials: Sequence[Trial]) -> list[str]:
-    """Return a complaint if the guard fails on some generated calls and all those calls have a field that is None."""
+    """Return a complaint if the guard fails on some generated calls and a field is None in all of those calls."""
     failed = [each for each in trials if each.outcomes[0] == "failed"]
     empty = [_empty_fields(each) for each in failed]
     if not failed or not all(empty):
@@ -575,7 +575,7 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
 
 
 def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
-    """Return a sort key for equivalent guards: those that do not search come first, then those that read fewer facts.
+    """Return a sort key for equivalent guards. Guards that do not search come first, then guards that read fewer facts.
 
     A guard that searches can never permit a call on the basis of look-ups alone.
     """

@@ -1,11 +1,11 @@
-"""Generates the calls that a guard is tried on, and finds the situations that its cases leave out.
+"""Generates calls for trying out a guard, and finds situations that its cases leave out.
 
-Calls are generated in invented worlds, one world per seed, from the constants in guards. Every field of every entity
-has a value from a small pool around the constants, so values fall on both sides of limits and ids often match.
+Calls are generated in invented worlds, one per seed, from the constants in guards. Every field of every entity takes a
+value from a small pool around the constants. Values therefore fall on both sides of limits, and ids often match.
 
 Cases may leave out bounds and enumeration values that a guard reads. A generated call fills each gap: either its record
-has the missing value, or the guard's result for it differs from that of a variant with `<` instead of `<=`. A referee
-interprets the sentences. If the sentences do not decide a situation, the owner is asked about it.
+has the missing value, or the guard and a variant with `<` instead of `<=` disagree about it. A referee interprets the
+sentences. If the sentences do not decide a situation, the owner is asked.
 
 A guard that fails on some recorded calls, or denies most of them, is reconsidered once. Complaints contain counts, code
 locations and denial texts, but no values from records.
@@ -56,9 +56,9 @@ class Pool(Struct, frozen=True):
     times: tuple[str, ...]
     words: tuple[str, ...]
     read_as: Mapping[str, str]
-    """Arguments that guards read as amounts of money, dates or times, with their types."""
+    """Arguments that guards read as amounts, dates or times, with their types."""
     inner_as: Mapping[str, str] = {}
-    """Names inside records that guards read as amounts of money, dates or times, with their types."""
+    """Names inside records that guards read as amounts, dates or times, with their types."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
@@ -279,7 +279,7 @@ _DAY = re.compile(r"\bYYYY-MM-DD\b(?!T| HH)|\b\d{4}-\d\d-\d\d\b(?!T)")
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """Return a text's format, as given by its schema or by a description that spells out a date format."""
+    """Return a text's format, taken from its schema or from a description that spells out a date format."""
     return str(schema.get("format") or ("date" if _DAY.search(str(schema.get("description"))) else ""))
 
 
@@ -292,7 +292,7 @@ class Trial(Struct, frozen=True):
     """Each guard's outcome: `permit`, `deny` or `failed`."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether the input is unrealistic: a record is missing or has no id, or a value is not plausible."""
+    """Whether the input is unrealistic: a record is missing or has no id, or a value is implausible."""
 
 
 def tried(
@@ -306,7 +306,7 @@ def tried(
 ) -> list[Trial]:
     """Run the guards of one policy on the same generated calls.
 
-    `inside` holds the schemas of fields that contain records.
+    `inside` contains the schemas of fields that contain records.
     """
     plausible = plausible or Plausible({}, ())
     pool = pool_of(codes, now)
@@ -335,9 +335,7 @@ def tried(
 
 
 def _absent_share(entity: Entity) -> float:
-    """Return how often an entity is absent. An entity without a key always exists, unless it is created in the
-    conversation.
-    """
+    """Return how often an entity is absent. A keyless entity always exists unless the conversation creates it."""
     if entity.origin == "conversation":
         return _UNMADE_SHARE
     return _ABSENT_SHARE if entity.key else 0.0
@@ -351,7 +349,7 @@ def _name(thing: tuple[str, Key]) -> str:
 _TRIED = 200
 """The maximum number of recorded conversations per guard."""
 _FEWEST = 5
-"""Denials are suspicious if there are at least this many and they make up more than half of the calls."""
+"""Denials are suspicious if there are at least this many and most calls are denied."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -361,7 +359,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """Describe what is odd about a guard's results on recorded calls. The text is empty if nothing is odd."""
+    """Describe what is odd about a guard's results on recorded calls. Empty if nothing is odd."""
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []
@@ -380,9 +378,7 @@ def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
 
 
 def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> str:
-    """Return a complaint if most recorded conversations that contain a write break a rule, and otherwise an empty
-    string.
-    """
+    """Return a complaint if a rule is broken in most recorded conversations that contain a write. Empty otherwise."""
     pack = bench.on_its_clock(bench.with_rules([policy], rules))
     writes = {tool.name for tool in pack.schema.tools.values() if tool.effect == "write"}
     talks = _calling(bench.trajectories, writes)
@@ -431,7 +427,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str
     """Return each enumeration value that the guard reads but no case contains, with the shortest call that has the
     value.
 
-    Calls for a missing record are left out, because their outcome does not depend on the value.
+    Calls that concern a missing record are left out, because their outcome does not depend on the value.
     """
     read = arguments_read(code)
     known = {each for case in cases for each in _words(bench, case)}

@@ -1,12 +1,10 @@
 """Splits a pack's files into items (policies, tools, entities, cases, functions), merges items, and writes them back.
 
-An item is identified by its name, regardless of the file that it is in. In an edited file, all other lines stay
-unchanged.
+An item is identified by its name, in whichever file it is. In an edited file, all other lines stay unchanged.
 
 This is a three-way merge of the compiler's last version, the owner's current version, and the compiler's new version.
-It works item by item, and a deletion is treated as an edit. If the owner and the compiler both changed an item, the
-owner's edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same
-version.
+It works item by item and treats a deletion as an edit. If the owner and the compiler both changed an item, the owner's
+edit wins and a question reports the conflict. A policy's kind, tools and check always come from the same version.
 """
 
 import ast
@@ -30,7 +28,7 @@ Key = tuple[str, ...]
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
-"""Folders in which an item may be in any file."""
+"""Folders in which the file of an item does not matter."""
 _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 
@@ -220,11 +218,11 @@ _BINDING = ("kind", "tools")
 class Merge(Struct):
     items: Items
     base: Items
-    """The base of the next merge. For an unresolved conflict, the base still has the old item."""
+    """The base of the next merge. It still has the old item for every unresolved conflict."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
     """Questions for the owner, by policy."""
     notes: list[str] = field(default_factory=list[str])
-    """Conflicts that do not concern a policy."""
+    """Conflicts that concern no policy."""
 
     def ask(self, policy: str, what: str, theirs: Any) -> None:
         text = f"{what}; your version is kept. The compiler would write: {_text(theirs)}"
@@ -239,8 +237,8 @@ def merge(
 ) -> Merge:
     """Return the items of a pack after an update.
 
-    The checks of `redone` policies were rejected, so the new checks replace them. `settled` policies are signed in
-    their current form, so nothing is asked about them.
+    The checks of `redone` policies were rejected and are replaced. `settled` policies are signed in their current form,
+    so nothing is asked about them.
     """
     made = Merge(dict(ours), dict(theirs))
     owner = _policies_of({**base, **theirs, **ours})
@@ -291,13 +289,13 @@ def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """Return the parts of a value that are merged separately, or None if the value is indivisible."""
+    """Return the parts of a value that are merged separately, or None for an indivisible value."""
     if isinstance(value, list):
         return named(cast(list[Any], value))
     if not isinstance(value, dict):
         return None
     record = cast(dict[str, Any], value)
-    # If a case has only one variation, the variation is written without a list.
+    # If a case has only one variation, write it without a list.
     return {**record, "but": [record["but"]]} if isinstance(record.get("but"), dict) else record
 
 
@@ -309,7 +307,7 @@ def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _policies_of(items: Items) -> dict[Key, str]:
-    """Return the policy that each item belongs to. Items that belong to no policy are left out."""
+    """Return the policy to which each item belongs. Items of no policy are left out."""
     ids = {key[2] for key in items if key[:2] == _POLICIES}
     functions = {("guards", function_name(name)): name for name in ids}
     rules = {
@@ -325,8 +323,8 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy and its check after its sentences have been deleted. If the policy was edited, a note quotes it
-    in full.
+    """Remove a policy and its check after its sentences were deleted. If the policy was edited, a note quotes it in
+    full.
     """
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:
@@ -339,7 +337,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
 def _hold_together(
     made: Merge, policy: str, keys: list[Key], base: Items, ours: Items, theirs: Items, *, is_redone: bool
 ) -> None:
-    """Keep the owner's whole check if the owner edited the check and the compiler wrote a different one."""
+    """Keep the owner's whole check if the owner edited it and the compiler wrote a different one."""
     at = (*_POLICIES, policy)
     checks = [key for key in keys if key[0] in _CHECK]
     if is_redone:
@@ -373,7 +371,7 @@ def _check(items: Items, at: Key, checks: list[Key]) -> list[Any]:
 def _still_accepted(
     body: dict[str, Any], base: Any, theirs: Any, keys: list[Key], before: Items, after: Items
 ) -> dict[str, Any]:
-    """Remove the `unenforced` mark from a policy that has changed or now has a check."""
+    """Remove the `unenforced` mark from a policy that has changed or that has a check now."""
     if base is None or theirs is None or "unenforced" not in body:
         return body
     is_same = all(base.get(part) == theirs.get(part) for part in ("definition", "spans"))

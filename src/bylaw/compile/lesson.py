@@ -1,5 +1,5 @@
-"""Learns the weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for
-estimating the rules' risk.
+"""Learns the weights of soft rules from labelled calls (ShieldAgent, section 3.2.4). Also collects episodes for
+estimating the risk of rules.
 
 Guards' verdicts are not used as labels. Guards do not consider consent or other rules, so weights learned from their
 verdicts would switch rules off.
@@ -38,17 +38,17 @@ Acts = Sequence[tuple[Act, dict[str, bool | None]]]
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
-    """A reviewer's judgement of a call or, if `step` is missing, of the whole conversation."""
+    """A reviewer's judgement of a call or, without `step`, of the whole conversation."""
 
     trajectory: str
     safe: bool
     step: int | None = None
     rules: list[str] | None = None
-    """The rules that the reviewer judged (all of them by default). The label says nothing about other rules."""
+    """The rules that the reviewer judged. By default, all rules. The label says nothing about other rules."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
-    """Read labels, given as one JSON object per line, and group them by conversation."""
+    """Read labels, one JSON object per line, and group them by conversation."""
     found: dict[str, list[Label]] = {}
     decoder = msgspec.json.Decoder(Label)
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -68,7 +68,7 @@ def soft_rules(pack: Pack) -> list[Rule]:
 
 
 def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> list[LabelledAct]:
-    """Return the soft rules' values for each labelled call or conversation. A rule that the label does not judge has
+    """Return the soft rules' values for each labelled call or conversation. Rules that the label does not judge have
     the value 0.
 
     Calls denied by a hard rule are left out, because weights do not affect them.
@@ -95,8 +95,8 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
-    """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. The value is None for a call
-    denied by a hard rule.
+    """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. None for a call that a hard
+    rule denies.
     """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)
@@ -111,27 +111,25 @@ def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | N
 
 
 class Lesson(Struct, frozen=True):
-    """Learned weights, with the rules' accuracy before and after learning."""
+    """Learned weights, and the rules' accuracy before and after learning."""
 
     learned: Learned
     taught: list[LabelledAct]
     kept_back: list[LabelledAct]
-    """Every fifth conversation. These conversations are held out from learning."""
+    """Every fifth conversation is held out from learning."""
     rules: list[Rule]
     eps: float
     """The margin that the pack sets."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """Return the accuracy on these examples, both with the pack's weights and with the learned weights."""
+        """Return the accuracy on these examples, with the pack's weights and with the learned weights."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
 
     @property
     def fault(self) -> str:
-        """Return the reason why the weights must not be used. The text is empty if they raise the accuracy on held-out
-        examples.
-        """
+        """Return why the weights must not be used. Empty if they raise the accuracy on held-out examples."""
         if not self.kept_back:
             return "no labelled conversation was held back (every fifth one is), so the weights could not be tested"
         before, after = self.accuracies(self.kept_back)
@@ -155,7 +153,9 @@ class Lesson(Struct, frozen=True):
         )
 
     def record(self, labels: str, loss: Loss = "hinge") -> dict[str, Any]:
-        """Return the number of examples, and the accuracy both with the pack's weights and with the learned weights."""
+        """Return the number of examples, the accuracy with the pack's weights, and the accuracy with the learned
+        weights.
+        """
         record: dict[str, Any] = {"labels": labels, "loss": loss}
         for name, examples in (("examples", self.taught), ("kept_back", self.kept_back)):
             record[name] = len(examples)
@@ -197,16 +197,16 @@ def teach(
 
 
 Episode = list[dict[str, bool]]
-"""One conversation as a rule sees it: the values of its predicates at each act."""
+"""One conversation from the view of one rule: the values of its predicates at each act."""
 
 
 class Episodes(Struct):
-    """All recorded conversations as one rule sees them. A `FOR EACH` rule sees each value on its own."""
+    """All recorded conversations from the view of one rule. A `FOR EACH` rule sees each value separately."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
     left_out: int = 0
-    """The number of conversations in which at least one of the rule's predicates is unknown."""
+    """The number of conversations in which any of the rule's predicates is unknown."""
 
 
 def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
@@ -224,7 +224,7 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
 
 
 def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool | None]]]:
-    """Yield a rule's predicates at each act. A `FOR EACH` rule yields once for each value in the acts."""
+    """Yield a rule's predicates at each act. A `FOR EACH` rule yields them once for each value in the acts."""
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
@@ -243,19 +243,19 @@ def _seen_by(rule: Rule, acts: Acts, pack: Pack) -> Iterator[list[dict[str, bool
 
 
 class Weighed(Struct, frozen=True):
-    """What a compile learned from its labels."""
+    """What a compile learned from labels."""
 
     weights: str
-    """The text of `weights.yaml`, or an empty string if the weights do not improve the results on held-out examples."""
+    """The text of `weights.yaml`. Empty if the weights do not improve the results on held-out examples."""
     record: dict[str, Any]
     questions: dict[str, list[Question]]
-    """For each policy, a question about each of its rules that can no longer deny a call on its own."""
+    """For each policy, a question about every rule that can no longer deny a call on its own."""
 
 
 def learn_weights(
     files: Mapping[str, str], trajectories: Sequence[Trajectory], labels: Mapping[str, Sequence[Label]]
 ) -> Weighed | None:
-    """Learn weights for the rules of a pack that loads. Return None if no rule has a weight."""
+    """Learn weights for the rules of a pack. Return None if no rule has a weight."""
     pack = Pack.from_files(files)
     if not soft_rules(pack):
         return None

@@ -1,4 +1,4 @@
-"""Writes look-up functions, that is, code that searches results for fields that no observation shows.
+"""Writes look-up functions. They search results for fields that no observation shows.
 
 The near-miss paper proposes such functions. They are written in the guard language, so no foreign code runs, and they
 are first tried on recorded results.
@@ -28,7 +28,7 @@ from bylaw.trace import Call, Result, Trajectory
 _PER_QUESTION = 24
 """The maximum number of fields per question."""
 _TRIED = 50
-"""The maximum number of recorded conversations that a function is tried on."""
+"""The maximum number of recorded conversations on which a function is tried."""
 
 
 def _functions(text: str) -> dict[str, str]:
@@ -53,7 +53,7 @@ class Lookups(Struct, frozen=True):
 
 
 def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[str]]:
-    """Return, by entity, the fields that guards read but no observation shows."""
+    """For each entity, return the fields that guards read but no observation shows."""
     guards = [bench.guard(Policy(check.policy, "guard", ""), check.code)[0] for check in checks.values() if check.code]
     return {
         entity: unshown
@@ -63,7 +63,7 @@ def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[st
 
 
 def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]:
-    """Return, by entity, the fields of system origin that guards read, in declared order."""
+    """For each entity, return the fields of system origin that guards read, in declared order."""
     read = {name for guard in guards for name in guard.facts}
     found: dict[str, list[str]] = {}
     for name, entity in schema.entities.items():
@@ -114,7 +114,7 @@ def write_lookups(
 def shown_fields(
     cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the template values for a question about fields and their entities."""
+    """Return the template values for a question about some fields and their entities."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 
 def slug(text: str) -> str:
-    """Return lower-case words joined by `-`, starting with a letter. The result is empty if no word is left."""
+    """Return lower-case words joined by `-`, starting with a letter. Empty if no word is left."""
     name = "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:60].strip("-")
     name = re.sub(r"^[0-9-]+", "", name)
     return f"{name}-policy" if keyword.iskeyword(name) else name

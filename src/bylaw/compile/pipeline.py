@@ -51,7 +51,7 @@ class Source(Struct, frozen=True):
     now: str = ""
     """The fixed time of every call, or empty if each call has its own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile. Parts that are unaffected by a change to the document are reused."""
+    """The result of an earlier compile. Parts that a change to the document does not affect are reused."""
     refinements: int = 0
     """The maximum number of rules to refine. 0 turns refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
@@ -59,19 +59,19 @@ class Source(Struct, frozen=True):
     owner: "Owner | None" = None
     """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
-    """The reason for rejecting each rejected check, by policy. The next question includes it."""
+    """For each policy, why its check was rejected. The next question includes this reason."""
     embed: Embedder | None = None
-    """Finds similar predicates for refinement. If it is missing, predicates are compared by spelling."""
+    """Finds similar predicates for refinement. Without it, predicates are compared by spelling."""
 
     @property
     def tried_at(self) -> str:
-        """The time of trials: the pack's clock, a day that the document names, or an arbitrary day."""
+        """The time used in trials: the pack's clock, a day that the document names, or an arbitrary day."""
         stated = None if self.now else stated_clock(self.document)
         return self.now or (stated.by_day if stated is not None else _ANY_TIME)
 
 
 class Owner(Struct, frozen=True):
-    """Those of the owner's edits that affect requests and trials."""
+    """The owner's edits that affect requests and trials."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
     """Takes the compiler's entities and tools, and returns the entities with the owner's edits."""
@@ -80,7 +80,7 @@ class Owner(Struct, frozen=True):
 
 
 class Work(Struct):
-    """The results of the stages. The result is None for a stage that is waiting for answers."""
+    """The results of the stages. A stage that is waiting for answers has the result None."""
 
     things: Things | None = None
     first: Extraction | None = None
@@ -110,7 +110,7 @@ class Work(Struct):
 
     @property
     def request(self) -> dict[str, object]:
-        """Facts that only users can state, in the form of fields."""
+        """Facts that only users can state, written as fields."""
         return request_fields([fact for each in self.kinds.values() for fact in each.user_facts])
 
 
@@ -119,8 +119,7 @@ def compile_pack(
 ) -> tuple[Work, Desk]:
     """Run the stages until every question is answered. Raises `Pending` if answers are missing.
 
-    If `as_is` is set, the compile stops after reading the document. Policies with unanswered questions then have no
-    check.
+    If `as_is` is set, stop after reading the document. Policies with unanswered questions then have no check.
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
@@ -147,7 +146,7 @@ def compile_pack(
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:
-    """Raise CompileError if there are no tools, because there would be nothing to check."""
+    """Raise CompileError if there are no tools. There would be nothing to check."""
     if not cards:
         raise UsageError("no tools", hint="add --tools FILE, or --logs with tool calls")
 
@@ -156,7 +155,7 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     """Run every stage as far as the answers allow, and record missing answers.
 
     `benches` caches trials for the next run. So that no stage waits unnecessarily, policies are processed in two waves:
-    first those found in the first reading, then those found in uncited sentences.
+    first those from the first reading, then those found in uncited sentences.
     """
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
@@ -221,7 +220,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
-    # Policies from the second reading come last, so that questions that were already asked do not change.
+    # Policies from the second reading come last. Questions that were already asked then do not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
     edited = source.owner.checks if source.owner is not None else frozenset[str]()
@@ -230,9 +229,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
-    """Return the bench with the owner's entities. The bench of an earlier run is reused if the entities have not
-    changed.
-    """
+    """Return the bench with the owner's entities. An earlier run's bench is reused if the entities have not changed."""
     for bench in benches:
         if bench.described == described and bench.request == work.request:
             return bench

@@ -1,7 +1,7 @@
 """Decides whether a generated situation could occur, using the tools' schemas and recorded values.
 
 A number is negative only if the schema or a record says so. Some records have two dates that always come in the same
-order, such as the start and end of a stay. A situation in the opposite order is not plausible.
+order, such as the start and end of a stay. The opposite order is implausible.
 """
 
 import re
@@ -13,12 +13,11 @@ from typing import Any, cast
 from bylaw.compile.things import Schema, section
 
 _OFTEN = 5
-"""The minimum number of records needed to show an order of dates, or of calls needed to show a list's minimum length.
-"""
+"""The minimum number of records that show an order of dates, or of calls that show a list's minimum length."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 Place = tuple[str, str]
-"""The path of a record, and the name of a value in the record."""
+"""The path of a record, and the name of a value in it."""
 
 
 def arguments_of(tool: str) -> str:
@@ -27,7 +26,7 @@ def arguments_of(tool: str) -> str:
 
 
 class Plausible:
-    """The values that calls and entities are known to have."""
+    """Known values in calls and entities."""
 
     def __init__(self, schemas: Mapping[str, Schema], recorded: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._schemas = schemas
@@ -74,7 +73,7 @@ class Plausible:
 
 
 def _is_out_of_bounds(value: Any, schema: Any) -> bool:
-    """Whether, at any depth, a number or the length of a list is outside the schema's bounds."""
+    """Whether any number or list length, at any depth, is outside the schema's bounds."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(value, list):
         items = cast(list[Any], value)

@@ -1,4 +1,4 @@
-"""Converts Markdown, text, HTML, PDF and DOCX documents to text, and traces each line to its file, page and line."""
+"""Converts Markdown, text, HTML, PDF and DOCX documents to text. Traces each line to its file, page and line."""
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _LISTED = 12
 
 
 class Place(Struct, frozen=True):
-    """The origin of a line and of the lines after it, up to the next recorded origin."""
+    """The origin of a line. It also covers the following lines, up to the next recorded origin."""
 
     line: int
     """The line number in the text, starting at 1."""
@@ -52,12 +52,12 @@ class Reading(Struct, frozen=True):
 
     @property
     def is_made(self) -> bool:
-        """Whether any text differs from its file, which makes the lines' origins useful."""
+        """Whether any text differs from its file. Only then are the origins of lines useful."""
         return any(not place.source_line for place in self.places)
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """Read files in the given order, and the files in a folder in order of name. A single file becomes `policy.md`."""
+    """Read files in the given order, and a folder's files in order of name. A single file becomes `policy.md`."""
     found = dict(pair for path in paths for pair in _found(path))
     names = _names(found)
     texts: dict[str, str] = {}
@@ -85,7 +85,7 @@ def read_documents(paths: Sequence[Path]) -> Reading:
 
 
 def named_in_pack(document: Document) -> str | list[str]:
-    """Return the `document:` entry of a pack: the file, the files in order, or the folder if there are many files."""
+    """Return the `document:` entry of a pack: the file, the files in order, or the folder if there are many."""
     names = [file.name for file in document.files]
     return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
 
@@ -102,7 +102,7 @@ def _found(path: Path) -> list[tuple[Path, str]]:
 
 
 def _names(found: Mapping[Path, str]) -> dict[Path, str]:
-    """Return each text's name in the pack: `policy.md`, or its own name in the documents folder."""
+    """Return each text's name in the pack: `policy.md`, or its own name in the folder of documents."""
     if len(found) == 1:
         return dict.fromkeys(found, "policy.md")
     made: dict[Path, str] = {}
@@ -136,7 +136,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UsageError("the document is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
-        # `splitlines` would also split at form feeds and at unusual separators.
+        # `splitlines` would also split at form feeds and unusual separators.
         yield 0, html_lines(text) if suffix in _HTML else text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 

@@ -2,8 +2,8 @@
 
 Rules wait in a heap, vaguest first. A model rewrites each rule, and the new form replaces the old one if it loads and
 passes the policy's cases. A rule is refined again only if the last refinement made it less vague, so the loop always
-ends. After that, similar predicates are merged if every rule still passes. All of this is repeated until nothing
-changes or the budget is used up. The result of each step is recorded.
+ends. Similar predicates are then merged if every rule still passes. All of this is repeated until nothing changes or
+the budget is used up. The result of each step is recorded.
 """
 
 import heapq
@@ -31,7 +31,7 @@ from bylaw.scan.written import dump
 
 _MERGE = Prompt("merge", yaml_answer)
 _ALIKE = 0.5
-"""Two predicates that are at least this similar share an edge in the graph used for clustering."""
+"""Predicates with at least this similarity share an edge in the clustering graph."""
 
 
 class Step(Struct, frozen=True):
@@ -42,17 +42,17 @@ class Step(Struct, frozen=True):
     rules: int
     predicates: int
     vagueness: float
-    """The mean vagueness of all rules, where a rule is as vague as its vaguest predicate (Eq. 3)."""
+    """The mean vagueness of all rules. A rule is as vague as its vaguest predicate (Eq. 3)."""
     judged: float | None
     """The mean of the model's vagueness ratings, from 0 to 10, or None if there are no ratings."""
     changed: int
     """The number of rules replaced, or of predicates and rules merged."""
     refused: int
-    """The number of new forms and merges that were rejected because they did not load or a case failed."""
+    """The number of new forms and merges rejected because they did not load or a case failed."""
 
 
 class Ruleset:
-    """Rules by policy. Predicates have the same meaning in all policies."""
+    """Rules by policy. A predicate has the same meaning in all policies."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench
@@ -86,8 +86,8 @@ class Ruleset:
         return self._book
 
     def vagueness(self) -> dict[str, float]:
-        """Return how vague each policy is, that is, how vague its vaguest predicate is compared with predicates of the
-        same type.
+        """Return how vague each policy is. This is the vagueness of its vaguest predicate, compared with predicates of
+        the same type.
         """
         scores: dict[str, float] = {}
         for texts in self._texts():
@@ -99,7 +99,7 @@ class Ruleset:
         }
 
     def groups(self) -> list[list[str]]:
-        """Return groups of predicates that have the same type and that are similar or occur in the same rule."""
+        """Return groups of predicates of the same type that are similar or occur in the same rule."""
         found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
         return [group for each in found for group in each.groups if len(group) > 1]
 
@@ -115,7 +115,7 @@ class Ruleset:
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """Return a policy's cases for new rules, each case with the rule that it tests, and a description of each
+        """Return a policy's cases for new rules, each with the rule that it tests. Also return a description of each
         failure.
         """
         policy = Policy(check.policy, "rule", "")
@@ -149,7 +149,7 @@ class Ruleset:
 
 
 def rules_of(check: Check) -> Rules:
-    """Return the `predicates` and `rules` of a check. They are empty if the check has none."""
+    """Return the `predicates` and `rules` of a check. Both are empty if the check has none."""
     return check.rules if check.rules is not None else {"predicates": {}, "rules": []}
 
 
@@ -173,11 +173,11 @@ class Pruned:
 
 
 def prune(desk: Desk, rules: Ruleset) -> Pruned:
-    """Merge predicates that have the same meaning, and do the same for rules."""
+    """Merge predicates with the same meaning, then merge rules with the same meaning."""
     pruned = Pruned()
     for keep, other in _doubles(rules):
         _merge(rules, keep, other, pruned)
-    # All questions are asked before the first merge, so that none depends on the answer to another.
+    # Ask all questions before the first merge. No question then depends on the answer to another.
     groups = rules.groups()
     answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
     for group, answer in zip(groups, answers, strict=True):
@@ -199,7 +199,7 @@ def _question(rules: Ruleset, group: Sequence[str]) -> Any:
 
 
 def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
-    """Yield pairs of predicates that differ only in name and wording. No question is needed for such pairs."""
+    """Yield pairs of predicates that differ only in name and wording. They are merged without a question."""
     known = list(rules.predicates.items())
     for place, (name, body) in enumerate(known):
         same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
@@ -323,7 +323,7 @@ class _Refinement:
         self.judged: dict[str, float] = {}
         """The model's vagueness ratings by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """For each policy, how vague the replaced form was: the model's rating, and Eq. 3."""
+        """For each policy, how vague the replaced form was: its rating by the model, and Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self, rounds: int) -> None:
@@ -339,7 +339,7 @@ class _Refinement:
                 break
 
     def judged_steps(self) -> list[Step]:
-        """Return the steps, each with the model's ratings of the forms at that point."""
+        """Return the steps, each with the model's ratings of the forms at that step."""
         made: list[Step] = []
         for step, forms in self._steps:
             scores = [self.judged[form] for form in forms if form in self.judged]
@@ -361,7 +361,7 @@ class _Refinement:
             try:
                 outcome = self._asked(name)
             except Unanswered:
-                # Questions about other rules do not depend on this one, so all are asked together.
+                # Questions about other rules do not depend on this rule, so all are asked together.
                 missing += 1
                 continue
             reply, check = outcome.made, self.rules.checks[name]
@@ -386,7 +386,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Return why a rule need not be refined again: its last refinement did not make it less vague."""
+        """Return why a rule need not be refined again: the last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
         called, measured = self._replaced[name]

@@ -1,4 +1,4 @@
-"""Finds related policies, so that the author of a check sees where a policy ends.
+"""Finds related policies. They show the author of a check where a policy ends.
 
 Two policies are related if they bind the same tool and cite the same sentence. They are also related if they share a
 heading and one of them states an exception ("unless", "does not apply", "instead"). If policies from different
@@ -48,7 +48,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
 
 
 def related_text(policies: Sequence[Draft]) -> str:
-    """List related policies, one per line, for display below the policy. The text is empty if there are none."""
+    """List related policies, one per line, for display below the policy. Empty if there are none."""
     if not policies:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)
@@ -56,11 +56,11 @@ def related_text(policies: Sequence[Draft]) -> str:
 
 
 _ALIKE = 0.6
-"""The minimum share of words that two policies must have in common to count as similar."""
+"""Two policies are similar if they have at least this share of words in common."""
 _ASKED = 3
 """The maximum number of questions per policy."""
 _COMMON = 0.1
-"""A word that occurs in more than this share of policies does not help to tell them apart."""
+"""A word in more than this share of policies does not help to tell them apart."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 

@@ -1,4 +1,4 @@
-"""Writes rules over conversations: for each policy about order or manner, the predicates and a formula.
+"""Writes rules over conversations. Each policy about order or manner gets predicates and a formula.
 
 The cases are written separately.
 """
@@ -51,7 +51,7 @@ def write_rules(
     general: str,
     earlier: Mapping[str, Check],
 ) -> dict[str, Check]:
-    """Return a check for every rule policy that has none. A check that is still waiting for an answer says so."""
+    """Return a check for every rule policy that has none. A check whose answers are still missing says so."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
     tools = bound_tools_text(bench.cards, bench.cards)
     digests = {each.id: digest_of(draft_text(replace(each, remark="")), tools) for each in bound}
@@ -92,7 +92,7 @@ def _settle(
     written: Written,
     shown: Mapping[str, str],
 ) -> Check:
-    """Check a rule against its cases. A referee decides on failures, and then the rule is repaired."""
+    """Check a rule against its cases. A referee decides failed cases, and then the rule is repaired."""
     policy = _policy(draft)
     cases: Sequence[Case] = given.get(draft.id, [])
     if policy.id not in written.formulas:
@@ -129,7 +129,7 @@ def _settle(
             tried.append((own, results))
         if repairs == REPAIRS:
             break
-        # The question is about one policy, so it shows only that policy's part of the first answer.
+        # The question is about one policy, so it shows only that part of the first answer.
         request = sent_back(request, dump(own), wrong)
         judge = partial(_judged_rules, policies=[policy], bench=bench)
         made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
@@ -155,9 +155,7 @@ def _looked_at_again(
     request: Request,
     questions: list[Question],
 ) -> dict[str, Any]:
-    """Reconsider a rule that is broken in most recorded conversations. If the same is true of the new rule, ask the
-    owner.
-    """
+    """Reconsider a rule that most recorded conversations break. If they also break the new rule, ask the owner."""
     told = rule_complaint(bench, policy, own)
     if not told:
         return own
@@ -179,8 +177,8 @@ def _nearest(
     cases: Sequence[Case],
     questions: Sequence[Question],
 ) -> Check | None:
-    """Return the rule that detects the most breaches, if its only fault is that it misses some. Each missed breach is
-    reported.
+    """Return the rule that detects the most breaches, if its only fault is that it misses some. Report each missed
+    breach.
 
     A rule is rejected if it reports a breach in a case that keeps the policy, or if it detects no breach at all.
     """
@@ -201,8 +199,8 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """Return the cases without the breaches that the predicates, as worded, cannot detect. No repair of the rule could
-    make those cases pass.
+    """Return the cases without those breaches that the predicates, as worded, cannot detect. No repair of the rule
+    could make those cases pass.
     """
     if not cases or bench.rule_faults([policy], rules):
         return cases

@@ -1,4 +1,4 @@
-"""Classifies policies by kind, bound tools, and facts that only the user can state."""
+"""Determines each policy's kind, its tools, and the facts that only the user can state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -18,7 +18,7 @@ TOGETHER = 12
 
 
 class Saying(Struct, frozen=True):
-    """Something that a user may say, and the value that it gives to a fact."""
+    """Something that a user may say, and the value that it gives a fact."""
 
     value: str
     pattern: str
@@ -30,8 +30,7 @@ class UserFact(Struct, frozen=True):
     values: tuple[str, ...] = ()
     question: str = ""
     said: bool = False
-    """Whether silence counts against the user: if the fact is not mentioned, the policy is broken or the answer is
-    taken as no.
+    """Whether silence counts against the user: not mentioning the fact breaks the policy or means no.
 
     A fact that the user does not mention is None.
     """
@@ -40,7 +39,7 @@ class UserFact(Struct, frozen=True):
 
 
 class Sorted(Struct, frozen=True):
-    """How one policy is classified."""
+    """The kind, tools and facts of one policy."""
 
     id: str
     kind: PolicyKind
@@ -62,7 +61,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """Classify each policy, by id. Questions are asked only about policies without a known classification."""
+    """Classify each policy, by id. Asks only about policies that are not classified yet."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)
@@ -80,7 +79,7 @@ def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
 
 
 def draft_text(draft: Draft) -> str:
-    """Return a policy in the form in which later questions show it."""
+    """Return a policy in the form that later questions show."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
     cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
@@ -108,7 +107,7 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
 
 
 def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
-    """Return a statement's pattern and value. Without a value, the last group of the pattern gives the value."""
+    """Return a statement's pattern and value. Without a value, the pattern's last group gives the value."""
     value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
     return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 

@@ -1,8 +1,8 @@
 """Extracted policies, the places of their quotes, and their form in `policies.yaml`.
 
-All stages use this module to determine coverage. A quote that occurs several times refers to all of its occurrences.
-But if the policy has another quote that occurs only once, the repeated quote refers to the occurrence closest to that
-one, and its span says so.
+All stages use this module to determine coverage. A quote that occurs several times normally refers to all its
+occurrences. If another quote of the policy occurs only once, the repeated quote refers to the occurrence closest to it,
+and its span says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ class Listed(Struct, frozen=True):
 
 class Draft(Listed, frozen=True):
     refers: str = ""
-    """Text elsewhere that the sentences refer to. If this text changes, the policy is asked about again."""
+    """Text elsewhere to which the sentences refer. If it changes, the policy is asked about again."""
     remark: str = ""
     """A remark for a single update, such as why the check was rejected."""
 
