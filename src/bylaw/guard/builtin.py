@@ -30,7 +30,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d", re.ASCII)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """Return the currency that these amounts share.
+    """Return the currency of these amounts.
 
     An amount without a currency matches any currency. Two different currencies cause an error.
     """
@@ -41,12 +41,12 @@ def one_currency(items: Iterable[Any]) -> str | None:
 
 
 class BuiltIns(Operations):
-    """Everything that compiled guards call, apart from operators."""
+    """The operations that compiled guards call, apart from operators."""
 
     __slots__ = ()
 
     def listed(self, value: Any) -> Any:
-        """Return a list or record literal. The size of its contents is limited at every depth."""
+        """Return a list or record literal, with a limit on its size at every depth."""
         self.spend(1 + weight(value) // 8)
         return value
 
@@ -60,7 +60,7 @@ class BuiltIns(Operations):
         return fail(f"{name_of(value)} has no `{name}`")
 
     def item(self, value: Any, index: Any) -> Any:
-        """Return `value[index]`. If a table is indexed with an unknown word, each key is tried."""
+        """Return `value[index]`. An unknown index into a table tries each key."""
         if isinstance(index, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(index)
@@ -95,7 +95,7 @@ class BuiltIns(Operations):
         return admit(value[start:end])
 
     def method(self, value: Any, name: str, *arguments: Any) -> Any:
-        """Call a permitted method on a string or date."""
+        """Call an allowed method of a string or date."""
         self.spend(1)
         for part in (value, *arguments):
             if isinstance(part, Unknown):
@@ -114,15 +114,15 @@ class BuiltIns(Operations):
         )
 
     def present(self, part: Any, name: str) -> Any:
-        """Return a part of a record. Fails if this part is `null`."""
+        """Return a part of a record. Fails if it is `null`."""
         return part
 
     def truth(self, part: Any) -> Any:
-        """Return a part of a record as a condition. Fails if this part is text that may stand for a boolean."""
+        """Return a part of a record as a condition. Fails on text that may mean a boolean."""
         return part
 
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
-        """Yield the items of a loop, charging each one to the budget."""
+        """Yield the items of a loop. Each one uses up some of the budget."""
         if values.__class__ not in (list, tuple, range):
             if isinstance(values, Unknown):
                 raise Stuck(values)
@@ -175,7 +175,7 @@ class BuiltIns(Operations):
         return getattr(self, f"do_{name}")(items)
 
     def distinct(self, items: Sequence[Any]) -> int:
-        """Count distinct items. Fails if two items may be different forms of the same value."""
+        """Count distinct items. Fails if two items may be the same value in different forms."""
         kinds = {item.__class__: item for item in items if item.__class__ is not str}
         text = next((item for item in items if item.__class__ is str), None)
         for item in kinds.values() if text is not None else ():
@@ -184,7 +184,7 @@ class BuiltIns(Operations):
         return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
-        """Return a built-in's result for a list that is unknown."""
+        """Return a built-in's result for an unknown list."""
         decider = next(part.decider for part in parts if isinstance(part, Unknown))
         needs = gathered(parts)
         match name:
@@ -205,7 +205,7 @@ class BuiltIns(Operations):
         return any(values)
 
     def many(self, name: str, values: Any) -> Any:
-        """Return the items of a list or, if the list is unknown, the built-in's result."""
+        """Return a list's items, or the built-in's result if the list is unknown."""
         self.spend(1)
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
@@ -306,20 +306,20 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """Return the date in a date, a time or an ISO string. The date is used as written, regardless of the offset."""
+        """Return the date in a date, a time or an ISO string, as written. The offset is ignored."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
         if value.__class__ is str:
-            # In UTC, `2026-03-03T00:30+14:00` falls on the previous day, but tools use the date as written.
+            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the date as written.
             return self._moment(value).date()
         return self.do_time(value).date()
 
     def do_time(self, value: Any, clock: Any = None) -> Any:
-        """Return the instant given by a time or an ISO string, the start of a date, or a time of day such as `10:00`
-        on a date.
+        """Return the instant of a time or an ISO string, the start of a date, or a date with a time of day such as
+        `10:00`.
         """
         if clock is not None:
             return self.on_day(value, clock)
@@ -401,7 +401,7 @@ class BuiltIns(Operations):
         return self.do_get(value, key, default)
 
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
-        """Return a part of a record or an item in a list, with a default."""
+        """Return a part of a record or a list item, with a default."""
         if isinstance(key, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(key)

@@ -1,4 +1,4 @@
-"""Translates calls in guards: built-ins, permitted methods and the comprehensions inside these calls."""
+"""Translates calls in guards: built-ins, allowed methods and the comprehensions inside them."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """The answer for one member (None if unsure), with the facts on which it depends."""
+    """The answer for one member (None if unsure), and the facts behind it."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -48,7 +48,7 @@ class Trial:
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""Exceptions after which the answer for a member is unknown."""
+"""Exceptions that leave a member's answer unknown."""
 
 
 def any_seen(
@@ -63,8 +63,8 @@ def any_seen(
 ) -> Any:
     """Evaluate `any(body for x in facts.X.seen(match))`.
 
-    As soon as one member certainly matches, the question is settled, and only the facts read for that member are
-    recorded. In a run over the world, members that the agent had fully seen are tested first.
+    One certain match settles the question, and only the facts read for that member are recorded. In a run over the
+    world, members that the agent had fully seen come first.
     """
     run.is_open = True
     run.spend(weight)
@@ -97,9 +97,7 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Return True if a member certainly matches, False if certainly no member does, and otherwise None. Record the
-    facts read.
-    """
+    """Return True if a member certainly matches, False if none does, and None if unknown. Record the facts read."""
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -137,7 +135,7 @@ def _find_sure(
 
 
 def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
-    """Test one member without making any decisions, and record the facts read for it separately."""
+    """Test one member without making any decisions. Record its facts separately."""
     before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
     run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open
     run.is_noting = run.hushed is None
@@ -155,9 +153,7 @@ def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Call
 
 
 FOLDED = ("date", "time", "days", "hours", "money")
-"""Built-ins that are evaluated at load time if their argument is a constant. This also reports malformed constants
-early.
-"""
+"""Built-ins that run at load time if their argument is a constant. This finds malformed constants early."""
 
 
 class Calling:
@@ -253,7 +249,7 @@ class Calling:
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def check_done(self, node: ast.Call, tool: str = "") -> None:
-        """Report arguments that the tool does not have or, if no tool is given, that none of the tools has."""
+        """Report arguments that the tool does not have. Without a tool, report those that no tool has."""
         declared = self.scope.vocabulary.declared
         if declared is None:
             return
@@ -324,7 +320,7 @@ class Calling:
         return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
-        """Return the loop variables: a single one, or one for each element of a pair."""
+        """Return the loop's variable, or its variables if it iterates over pairs."""
         width = _width(source)
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
@@ -405,9 +401,7 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """Return a comprehension's free variables. Together, its text and these variables identify the question that
-        it asks.
-        """
+        """Return a comprehension's free variables. With its text, they identify its question."""
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}

@@ -1,9 +1,9 @@
-"""Evaluates a guard for one call and explores every path that is possible, given the unknown facts.
+"""Evaluates a guard for one call on every possible path, given the unknown facts.
 
-A run that encounters an unknown system fact is repeated with the other answer. For facts that only the user or the host
-can supply, the evaluation is split into completions. The method follows forking in symbolic execution (King 1976),
-applied to guards that are small enough to be run in full. Single expressions in YAML (conditions of rules, effects of
-writes) are compiled here too.
+A run that reads an unknown system fact is repeated with the other answer. For facts that only the user or host can
+supply, the evaluation splits into completions. The method follows forking in symbolic execution (King 1976), with
+guards small enough to run in full. Single expressions in YAML (conditions of rules, effects of writes) are compiled
+here too.
 """
 
 import ast
@@ -37,24 +37,22 @@ GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
 
 class Completion(Struct, frozen=True):
-    """A guard's result under one set of assumptions about the facts that only the user or the host can supply."""
+    """A guard's result under one set of assumptions about the facts that only the user or host can supply."""
 
     assume: Assumptions
-    """Pass these assumptions to `evaluate` to restrict the evaluation to this completion."""
+    """Pass these assumptions to `evaluate` to evaluate only this completion."""
     outcome: GuardOutcome
     because: str = ""
-    """The text of the denial, the reason for a failure and its line, or the limit that was reached."""
+    """The denial's text, the failure's reason and line, or the limit that was reached."""
     reads: tuple[Fact, ...] = ()
-    """System facts, in the order in which they were read, up to the first unknown fact."""
+    """System facts in reading order, up to the first unknown fact."""
     lacking: tuple[Fact, ...] = ()
-    """System facts on which the outcome depends. Empty if the outcome is certain."""
+    """System facts that the outcome depends on. Empty if the outcome is certain."""
     asked: tuple[Fact, ...] = ()
-    """User and host facts whose values were assumed."""
+    """User and host facts with assumed values."""
     paths: int = 1
     plain: bool = False
-    """Whether the result depends only on known facts that were read, so that the same values always give the same
-    result.
-    """
+    """Whether the result depends only on known facts, so that the same values always give the same result."""
 
 
 class Inquiry(GuardRun):
@@ -70,7 +68,7 @@ class Inquiry(GuardRun):
     ) -> tuple[Completion, ...]:
         """Evaluate a guard. Return one completion for each relevant combination of the user's facts.
 
-        The guard runs once, and then again for every other answer to an unknown question.
+        The guard runs once, and again for every other answer to an unknown question.
         """
         self.zone = guard.zone
         self.begin(assume, coverage)
@@ -96,8 +94,8 @@ def evaluate(
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:
-    """Evaluate `guard` for a call to `tool`. Return one completion for each relevant combination of the user's
-    facts. If `source` is the world, pass `seen` to indicate what the agent had seen.
+    """Evaluate `guard` for a call to `tool`. Return one completion for each relevant combination of the user's facts.
+    If `source` is the world, `seen` says what the agent had seen.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
     said = inquiry.ask(guard, assume, coverage=coverage)
@@ -157,7 +155,7 @@ def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome:
 
 
 def _turn(decisions: list[bool], used: int) -> bool:
-    """Flip the last decision that has another branch. Return False if every path has been taken."""
+    """Flip the last decision with an untried branch. Return False if every path has been taken."""
     del decisions[used:]
     while decisions and not decisions[-1]:
         decisions.pop()
@@ -200,9 +198,7 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """Return the types of the call's arguments on the failing line, in order to explain an error about two
-    incompatible values.
-    """
+    """Return the types of the call's arguments on the failing line, for an error about two incompatible values."""
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]
@@ -211,7 +207,7 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a bug in Bylaw, rather than caused by the guard or by a value of the wrong type."""
+    """Whether an error is a bug in Bylaw, and not caused by the guard or by a wrong type."""
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
@@ -224,7 +220,7 @@ def is_ours(error: Exception) -> bool:
 
 
 def line_of(trace: TracebackType | None, guard: Guard) -> int:
-    """Return the line in the guard that raised an error."""
+    """Return the guard's line that raised an error."""
     line = guard.line
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == guard.file:
@@ -247,11 +243,11 @@ _KINDS = {
     "datetime": "a time",
     "timedelta": "a duration",
 }
-"""The names that messages use for Python types."""
+"""The names of Python types in messages."""
 
 
 def reason_of(error: Exception) -> str:
-    """Return a one-line message. Bylaw's own errors are returned unchanged, and Python's errors are reworded."""
+    """Return a one-line message. Python's errors are reworded, Bylaw's are not."""
     match error:
         case Failure():
             return str(error)
@@ -271,7 +267,7 @@ def reason_of(error: Exception) -> str:
 
 NAMES = ("args", "item", "old", "result")
 _NOT_OF_FACTS = ("now", "done", "requested", "provenance")
-"""Built-ins whose results may change even if all facts stay the same."""
+"""Built-ins whose results may change even with the same facts."""
 
 
 class Condition(Struct, frozen=True):
@@ -291,7 +287,7 @@ class Condition(Struct, frozen=True):
 def compile_condition(
     text: str, *, parameters: tuple[str, ...], vocabulary: Vocabulary, file: str, line: int = 1
 ) -> Condition:
-    """Compile a predicate. Raises GuardError with the first error found."""
+    """Compile a predicate. Raises GuardError with the first error."""
     node = _parsed(text, file, line)
     scope = Scope(file, vocabulary, call="", parameters=parameters)
     scope.note_nullable(node)
@@ -308,7 +304,7 @@ def compile_condition(
 def judge_predicate(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> tuple[bool | None, str]:
-    """Return whether the predicate holds. If this is unknown, return None and the reason."""
+    """Return whether the predicate holds. If unknown, return None and the reason."""
     completions = evaluate(predicate.guard, arguments, source, now=now)
     outcomes = {completion.outcome for completion in completions}
     absent = [completion.because for completion in completions if completion.outcome == "deny" and completion.because]
@@ -324,12 +320,12 @@ def judge_predicate(
 def evaluate_condition(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> bool | None:
-    """Return whether the predicate holds. None if this is unknown or if the predicate fails."""
+    """Return whether the predicate holds. None if it is unknown or fails."""
     return judge_predicate(predicate, arguments, source, now=now)[0]
 
 
 def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1) -> Guard:
-    """Compile an expression over a call and facts. Raises GuardError with the first error found."""
+    """Compile an expression over a call and facts. Raises GuardError with the first error."""
     node = _parsed(text, file, line)
     scope = Scope(file, vocabulary, unavailable=_NOT_OF_FACTS)
     scope.note_nullable(node)
@@ -348,7 +344,7 @@ def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1
 
 
 def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource) -> Computed:
-    """Return the value of a compiled expression for one call, or the unknown facts on which the value depends."""
+    """Return a compiled expression's value for one call, or the unknown facts behind it."""
     run = Inquiry(arguments, source)
     run.zone = guard.zone
     run.begin()
@@ -364,7 +360,7 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
             raise
         fault = reason_of(error)
     lacking.update(gathered(values_inside(value)))
-    # If several paths are possible, the value is unknown, because each path may lead to a different one.
+    # With several possible paths, the value is unknown, because each path may give a different one.
     lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
     run.close()
     return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)
@@ -381,9 +377,9 @@ def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> G
 
 
 def compile_expression(text: str, place: str, *, zone: tzinfo | None = None) -> Callable[[Mapping[str, Any]], Any]:
-    """Compile an expression over `args`, `item`, `old` and `result`. Raises GuardError with the first error found.
+    """Compile an expression over `args`, `item`, `old` and `result`. Raises GuardError with the first error.
 
-    The compiled function returns NOTHING if it fails or requires an unknown value.
+    The compiled function returns NOTHING if it fails or needs an unknown value.
     """
     file, _, line = place.rpartition(":")
     node = _parsed(text, file or place, int(line) if line.isdigit() else 1)
@@ -410,7 +406,7 @@ def compile_expression(text: str, place: str, *, zone: tzinfo | None = None) -> 
 
 
 def _parsed(text: str, file: str, line: int) -> ast.expr:
-    """Parse an expression at a line of a file. Raises GuardError with the first error found."""
+    """Parse an expression from a line of a file. Raises GuardError with the first error."""
     tree, faults = parse_text(text.strip(), file=file, mode="eval")
     if fault := faults[0] if faults else size_fault(tree, file):
         number = int(fault.place.rpartition(":")[2])

@@ -1,7 +1,7 @@
-"""Translates expressions in the guard language into instrumented Python and rejects everything else.
+"""Translates guard-language expressions into instrumented Python and rejects everything else.
 
-Known values remain plain Python values. Reads, arithmetic and calls go through the run, which is named `_`. Comparisons
-with plain constants, `and`, `or`, `not` and `if` are left to Python, because Unknown overloads them.
+Known values are plain Python values. Reads, arithmetic and calls go through the run, named `_`. Comparisons with plain
+constants, `and`, `or`, `not` and `if` stay plain Python, because Unknown overloads them.
 """
 
 import ast
@@ -16,10 +16,10 @@ from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
-"""The built-ins that convert text to a field's type before a comparison."""
+"""Built-ins that convert text to a field's type before a comparison."""
 
 _PARTS = frozenset(("present", "part", "item", "do_get"))
-"""Operations that return a part of a record, whose type is not declared."""
+"""Operations that return a part of a record. Its type is not declared."""
 
 
 class Expressions:
@@ -60,7 +60,7 @@ class Expressions:
         return ast.copy_location(made, node)
 
     def test(self, node: ast.expr) -> ast.expr:
-        """Translate a condition. A part of a record may be text that stands for a boolean."""
+        """Translate a condition. A part of a record may be text that means a boolean."""
         if isinstance(node, ast.BoolOp):
             return ast.copy_location(ast.BoolOp(node.op, [self.test(value) for value in node.values]), node)
         made = self.expression(node)
@@ -144,7 +144,7 @@ class Expressions:
         return self.run("chain", orders, made[0], *later)
 
     def container(self, node: ast.expr) -> ast.expr:
-        """Translate the right side of `in`, the only place where a set is allowed. Constants become a plain tuple."""
+        """Translate the right side of `in`, the only place for a set. Constants become a plain tuple."""
         if not isinstance(node, (ast.Set, ast.List, ast.Tuple)):
             return self.expression(node)
         items = [self.expression(item) for item in node.elts]
@@ -165,9 +165,7 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """Report a comparison between a field and a constant that the field can never equal. This is probably a
-        typo.
-        """
+        """Report a comparison of a field with a constant that it can never equal, probably a typo."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
@@ -185,7 +183,7 @@ class Expressions:
                         self.check_word(constant, field)
 
     def check_text(self, side: ast.expr, other: ast.expr, or_else: str = "") -> None:
-        """Report a string argument that is compared with a number, an amount or a date."""
+        """Report a comparison of a string argument with a number, an amount or a date."""
         if not isinstance(side, ast.Attribute) or not self.scope.is_root(side.value, self.scope.call):
             return
         made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""
@@ -252,14 +250,12 @@ def _is_of_no_text(node: ast.expr) -> TypeGuard[ast.Set | ast.List | ast.Tuple]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether Python compares this constant correctly. Python does not compare a float with money correctly."""
+    """Whether Python compares this constant correctly. It does not compare floats with money correctly."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
 
 
 def _may_be_read_otherwise(node: ast.expr) -> bool:
-    """Whether a value of another type may mean the same as this constant, even though the two values differ in
-    Python.
-    """
+    """Whether a value of another type may mean this constant, although Python says that they differ."""
     return isinstance(node, ast.Constant) and node.value is not None and may_be_read_otherwise(node.value)
 
 

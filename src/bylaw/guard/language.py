@@ -13,9 +13,9 @@ PERMIT = ("permit", "")
 ANSWERS = ("permit", "deny")
 
 TICKS = 10_000
-"""The maximum number of loop iterations and calls along one path."""
+"""The maximum number of loop iterations and calls on one path."""
 ALL_TICKS = 100_000
-"""The maximum number of loop iterations and calls over all paths of one evaluation."""
+"""The maximum number of loop iterations and calls on all paths of one evaluation."""
 PATHS = 256
 COMPLETIONS = 64
 LARGEST = 10**18
@@ -25,34 +25,30 @@ LONGEST = 10_000
 """The maximum length of a string or list."""
 
 SOURCE = 100_000
-"""The maximum length of a guard file, in characters."""
+"""The maximum length of a guard file in characters."""
 NODES = 4_000
 """The maximum number of syntax nodes in one function."""
 DEPTH = 40
 """The maximum nesting depth of one function."""
 HELPERS = 64
-"""The maximum number of functions that one guard may call. A function is counted once for each combination of
-argument kinds.
-"""
+"""The maximum number of functions that a guard may call. Each combination of argument kinds counts separately."""
 LOOPS = 12
-"""The maximum nesting depth of loops. Python itself allows twenty blocks."""
+"""The maximum nesting depth of loops. Python allows twenty blocks."""
 UNKNOWN_TICKS = 4
-"""The ticks charged for reading or deciding an unknown value. This takes about four times as long as for a known
-value.
-"""
+"""The ticks for reading or deciding an unknown value, which takes about four times as long as a known one."""
 NODES_PER_TICK = 50
-"""The number of syntax nodes per tick in a loop body. Larger bodies cost more, so that ticks limit the run time."""
+"""The number of syntax nodes per tick in a loop body, so that ticks limit the run time."""
 
 
 class Vocabulary(Struct, frozen=True):
-    """The names available to one pack's guards."""
+    """The names that a pack's guards may use."""
 
     entities: Mapping[str, Entity]
     arguments: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     declared: Mapping[str, frozenset[str]] | None = None
     texts: frozenset[str] = frozenset()
-    """Arguments that are text in every tool that has them."""
+    """Arguments that are text in all their tools."""
     zone: tzinfo | None = None
     """The time zone for all times. None means UTC."""
 
@@ -75,10 +71,10 @@ TEXT_METHODS: Mapping[str, tuple[int, int]] = {
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
 LOOPING = frozenset(("range", "zip", "enumerate"))
-"""Built-ins that are allowed only directly after `in` in a `for`."""
+"""Built-ins allowed only directly after `in` in a `for`."""
 RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
 OF_LOOKUPS = frozenset(("found", "unseen", "history"))
-"""Names that are reserved in look-up functions but may be used freely in guards."""
+"""Names that are reserved in look-up functions but not in guards."""
 
 INSTEAD: Mapping[str, str] = {
     "datetime": "write now(), date(x), time(x), days(n) or hours(n)",
@@ -92,7 +88,7 @@ INSTEAD: Mapping[str, str] = {
     "hasattr": "use get() for a value that may be missing",
     "getattr": "use get() for a value that may be missing",
 }
-"""Hints for Python names that do not exist in the guard language."""
+"""Hints for Python names that the guard language does not have."""
 METHODS_INSTEAD: Mapping[str, str] = {
     "get": "use get(record, key, default)",
     "date": "write date(x)",
@@ -102,7 +98,7 @@ METHODS_INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("items", "keys", "values"), "name the parts of a record, or loop over a list"),
     **dict.fromkeys(("append", "add", "extend"), "use any, all, sum, count or len over the list"),
 }
-"""Hints for methods that do not exist in the guard language."""
+"""Hints for methods that the guard language does not have."""
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
@@ -181,7 +177,7 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """Return a node and all its descendants, level by level. Cached, because a guard's tree never changes."""
+    """Return a node and its descendants, level by level. Cached, because a guard's tree never changes."""
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -192,13 +188,13 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
 
 
 def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the attribute names that are compared with `None`, either directly or through a variable."""
+    """Return the attributes that are compared with `None`, directly or through a variable."""
     named = _named(parts, _after_dot)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _after_dot))
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the parts of records that are compared with `None`, such as `get(x, "name")`, excluding the call's
+    """Return the parts of records that are compared with `None`, such as `get(x, "name")`, without the call's
     arguments.
     """
     named = _named(parts, _part)
@@ -210,7 +206,7 @@ def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def named_once(parts: Sequence[ast.AST]) -> dict[str, ast.expr]:
-    """Return the variables that are assigned exactly once and by a plain assignment, with their values."""
+    """Return the variables with exactly one assignment, and their values."""
     stored: dict[str, int] = {}
     for node in parts:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -278,11 +274,11 @@ def _is_none(side: ast.expr) -> bool:
 
 
 _OF_ACT = "act.arguments"
-"""The text for the arguments in a predicate. In a guard, `act` is an ordinary name."""
+"""The name of the arguments in a predicate. In a guard, `act` is an ordinary name."""
 
 
 def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
-    """Return the entities whose key is not simply one of the call's arguments.
+    """Return the entities whose key is not just one of the call's arguments.
 
     `parts` are the nodes of a function and of the shared functions that it calls.
     """
@@ -297,7 +293,7 @@ def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef
 
 
 def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
-    """Yield the entities that a call reads, with the parts of their keys. A search has no key parts."""
+    """Yield the entities that a call reads and the parts of their keys. A search has no key parts."""
     match node.func:
         case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
             yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -326,7 +322,7 @@ def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
 
 
 def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
-    """Return the variables that hold only arguments. Variables with the same name in two functions are treated as
+    """Return the variables that contain only arguments. Variables with the same name in two functions are treated as
     one.
     """
     named = frozenset(name for name, _ in bindings)
@@ -337,8 +333,8 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield every assigned variable with the expression that it holds or iterates over. The expression is None for
-    any other kind of assignment.
+    """Yield every assigned variable with its value or the list that it iterates over. The value is None for other
+    assignments.
     """
     plain: set[int] = set()
     for node in parts:

@@ -1,4 +1,4 @@
-"""Look-up functions, which search earlier tool results if a mapping cannot describe what the results show.
+"""Look-up functions. They search earlier tool results when a mapping cannot describe those results.
 
 They are written in the guard language. `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
 """
@@ -67,7 +67,7 @@ class _Search(BuiltIns):
 def parse_lookups(
     text: str, *, file: str, vocabulary: Vocabulary
 ) -> tuple[dict[str, LookupFunction], list[GuardError]]:
-    """Return the look-up functions in one file, by name, and all errors in the file."""
+    """Return a file's look-up functions, by name, and all errors."""
     functions, faults = functions_of(text, file=file)
     lookups: dict[str, LookupFunction] = {}
     for node in functions:
@@ -89,7 +89,7 @@ def parse_lookups(
 
 
 def run_lookup(lookup: LookupFunction, key: Key, history: ShownResults) -> Any:
-    """Return the value that was found, or UNSEEN. Raises ValueError if the look-up fails or the value is malformed."""
+    """Return the found value, or UNSEEN. Raises ValueError if the look-up fails or the value is malformed."""
     record = dict(zip(lookup.entity.key, key, strict=True))
     try:
         return lookup.search(_Search(history, lookup.zone), record)

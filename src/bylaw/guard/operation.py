@@ -1,7 +1,6 @@
-"""Arithmetic, comparisons and built-ins on values. All of them are size-limited and accept Unknowns. A float
-combined with money is treated as the decimal that Python prints for it, because JSON contains 19.99 rather than the
-nearest binary number. A date combined with a time is treated as the start of its day. Times are compared in UTC, and
-a time without an offset is in UTC.
+"""Arithmetic, comparisons and built-ins on values. All are size-limited and accept Unknowns. With money, a float
+becomes the decimal that Python prints for it, because JSON contains 19.99 and not the nearest binary number. With a
+time, a date becomes the start of its day. Times are compared in UTC, and a time without an offset is in UTC.
 """
 
 import operator
@@ -39,7 +38,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "remainder": operator.mod,
 }
 MONEY = Context(prec=50)
-"""A separate decimal context for Bylaw. Only its flags ever change."""
+"""Bylaw's own decimal context. Only its flags ever change."""
 MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
     "add": MONEY.add,
     "subtract": MONEY.subtract,
@@ -55,15 +54,15 @@ PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, timede
 TIMES = frozenset((date, datetime))
 _DAY = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
-"""Strings that may stand for booleans."""
+"""Strings that may mean booleans."""
 
 
 class Failure(Exception):
-    """Raised if the guard cannot answer. The path ends as a failure with this message."""
+    """Raised if the guard cannot answer. The path then fails with this message."""
 
 
 class Absent(Exception):
-    """Raised if a value that the guard requires may not exist. The path ends in a denial."""
+    """Raised if a required value may not exist. The path then ends in a denial."""
 
 
 def fail(message: str) -> NoReturn:
@@ -71,7 +70,7 @@ def fail(message: str) -> NoReturn:
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a value's type, as used in messages."""
+    """Return the name of a value's type for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -80,7 +79,7 @@ def name_of(value: Any) -> str:
 
 
 def admit(value: Any, zone: tzinfo | None = None) -> Any:
-    """Convert a value for use in the guard language. Its size is limited, and its times are in the pack's zone or UTC.
+    """Convert a value for the guard language. Its size is limited, and its times are in the pack's zone or UTC.
 
     Every value that enters a guard or is computed in one is converted here.
     """
@@ -93,9 +92,9 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
     if cls is int or cls is float or cls is Decimal or cls is Amount:
-        # This comparison is false for a float NaN and raises an error for a Decimal NaN.
+        # A float NaN makes this false, and a Decimal NaN raises an error.
         if -LARGEST <= value <= LARGEST:
-            # Decimals are exact, so a number like 10**-999999999 would exhaust memory.
+            # Decimals are exact, so a number such as 10**-999999999 would exhaust memory.
             if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
@@ -108,7 +107,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
 
 
 def weight(value: Any) -> int:
-    """Count the values in a list or record at every depth. Fails if the limit is exceeded."""
+    """Count the values in a list or record at every depth. Fails above the limit."""
     parts: list[Any] = [value]
     count = 0
     while parts:
@@ -124,7 +123,7 @@ def weight(value: Any) -> int:
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Make two known values of different types comparable if they are meant to be compared."""
+    """Convert two known values of different types so that they can be compared, if that is intended."""
     left, right = one.__class__, other.__class__
     if left is float and right in AMOUNTS:
         return Decimal(repr(one)), other
@@ -138,7 +137,7 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Return why two values that look alike, such as "5" and 5, are never equal. Empty if they are comparable."""
+    """Return the reason why two similar values, such as "5" and 5, are never equal. Empty if they are comparable."""
     left, right = one.__class__, other.__class__
     if left is not str:
         one, other, left, right = other, one, right, left
@@ -151,14 +150,14 @@ def not_alike(one: Any, other: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def may_be_read_otherwise(constant: Any) -> bool:
-    """Whether a constant is, or is a string that may stand for, a number, a date or a boolean."""
+    """Whether a constant is a number, a date or a boolean, or a string that may mean one."""
     if constant.__class__ is not str:
         return True
     return is_truth_word(constant) or figure(constant) is not None or _DAY.match(constant) is not None
 
 
 def is_truth_word(text: str) -> bool:
-    """Whether a string may stand for true or false."""
+    """Whether a string may mean true or false."""
     return text.strip().lower() in TRUTHS
 
 
@@ -177,7 +176,7 @@ def parts_not_alike(one: Any, other: Any) -> str:
 
 
 def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
-    """Return the function for a comparison operator. It is fast for two plain values that have the same type."""
+    """Return the function for a comparison operator. It is fast for two plain values of the same type."""
     plainly = ORDERS[order]
 
     def compared(self: "Operations", one: Any, other: Any) -> Any:
@@ -196,7 +195,7 @@ def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
 
 
 class Operations:
-    """The operations called by compiled code. `ticks` is the remaining budget of the path."""
+    """The operations that compiled code calls. `ticks` is the path's remaining budget."""
 
     __slots__ = ("ticks", "zone")
 
@@ -213,9 +212,9 @@ class Operations:
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def placed(self, value: Any, beside: Any) -> Any:
-        """Convert a value so that it can be compared with an unknown time, which is measured in UTC.
+        """Convert a value for comparison with an unknown time in UTC.
 
-        Dates remain calendar dates, because an unknown date is compared by the calendar.
+        Dates stay dates, because an unknown date is compared by the calendar.
         """
         if self.zone is None or not isinstance(beside, Unknown) or beside.step == DAY:
             return value
@@ -239,7 +238,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
-                # Without this check, a message could read "The fee is 25.00, not 25.00."
+                # Otherwise a message could say "The fee is 25.00, not 25.00."
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
@@ -248,7 +247,7 @@ class Operations:
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
         if one.__class__ is datetime and other.__class__ is datetime:
-            # One hour occurs twice when clocks are set back, and its times can be ordered only in UTC.
+            # When clocks are set back, one hour occurs twice, and only UTC gives its order.
             one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
@@ -256,7 +255,9 @@ class Operations:
     less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
-        """Return the result of `a < b <= c`. An operand is evaluated once, and only if the earlier comparisons hold."""
+        """Return the result of `a < b <= c`. Each operand is evaluated at most once, and only if the earlier
+        comparisons hold.
+        """
         result: Any = True
         for order, next_value in zip(orders, later, strict=True):
             second = next_value()
@@ -301,13 +302,11 @@ class Operations:
         return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
-        """Whether a value equals a list item. The list may also contain items that cannot be compared with the
-        value.
-        """
+        """Whether a value equals a list item. Other items need not be comparable with it."""
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """Whether no item equals the value. Fails if an item may be another form of the value, such as `"4711"`."""
+        """Whether no item equals the value. Fails if an item may be the value in another form, such as `"4711"`."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -348,7 +347,7 @@ class Operations:
                 return derive(name, parts, result_kind(name, kind_of(one), kind_of(other)))
             return ARITHMETIC[name](self.placed(one, other), self.placed(other, one))
         if name != "multiply" and isinstance(other, Unknown):
-            # The divisor may be zero, in which case the guard fails.
+            # The guard fails if the divisor is zero.
             raise Stuck(other)
         if name != "multiply" and not other:
             raise ZeroDivisionError
@@ -393,9 +392,7 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """Convert two operands to times. In combination with a time or part of a day, a date becomes the start of that
-    date.
-    """
+    """Convert two operands to times. With a time or part of a day, a date becomes the start of its day."""
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

@@ -1,4 +1,4 @@
-"""Compiles a guard file and reports all errors in it together."""
+"""Compiles a guard file and reports all its errors together."""
 
 import ast
 import io
@@ -24,12 +24,12 @@ class Branch(Struct, frozen=True):
     kind: str
     """`then`, `else`, `loop` or `return`."""
     file: str = ""
-    """The file that contains the branch: either the guard's own file or that of a shared function."""
+    """The branch's file: the guard's own or a shared function's."""
     column: int = 0
 
 
 class Guard:
-    """A compiled guard, which permits or denies a call under one policy."""
+    """A compiled guard. It permits or denies a call under one policy."""
 
     def __init__(
         self, node: ast.FunctionDef, scope: Scope, function: LazyFunction, helpers: FileHelpers | None = None
@@ -52,18 +52,18 @@ class Guard:
         return f"{self.file}:{self.line}"
 
     def parts_named_at(self, line: int) -> list[str]:
-        """Return the attribute names on a line, from left to right."""
+        """Return a line's attribute names from left to right."""
         named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
         return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
 
     @cached_property
     def attributes(self) -> frozenset[str]:
-        """All attribute names in the guard and in the functions that it calls."""
+        """All attribute names in the guard and the functions that it calls."""
         return frozenset(node.attr for node in self._nodes() if isinstance(node, ast.Attribute))
 
     @property
     def functions(self) -> list[tuple[str, int]]:
-        """The file and line of every function that the guard calls, whether directly or indirectly."""
+        """The file and line of every function that the guard calls, directly or indirectly."""
         if self._helpers is None:
             return []
         nodes, files = self._helpers.nodes, self._helpers.files
@@ -77,7 +77,7 @@ class Guard:
 
     @property
     def denials(self) -> list[str]:
-        """The texts of the guard's denials, with `...` in place of each value."""
+        """The guard's denial messages, with `...` in place of each value."""
         calls = [node for node in self._nodes() if isinstance(node, ast.Call) and len(node.args) == 1]
         texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
@@ -85,16 +85,14 @@ class Guard:
 
     @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The names of the call's arguments: those that the guard uses as entity keys, and those that it uses as
-        values.
-        """
+        """The names of the call's arguments that the guard uses as entity keys, and of those that it uses as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
         shared = self._helpers.used if self._helpers is not None else ()
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 named = node.func.value if isinstance(node.func, ast.Attribute) else None
-                # An argument of a shared function is nearly always an entity's key.
+                # A shared function's argument is nearly always an entity's key.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in parts_of(argument))
@@ -112,7 +110,7 @@ class Guard:
 
     @cached_property
     def facts(self) -> frozenset[str]:
-        """The fields that the guard may read, as `Entity.field`, such as `Request.reason`."""
+        """The fields that the guard may read, such as `Request.reason`."""
         nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
@@ -120,12 +118,12 @@ class Guard:
 
     @cached_property
     def searches(self) -> bool:
-        """Whether the guard searches entities by field. Such a guard permits a call only if all entities are known."""
+        """Whether the guard searches entities by field. It then permits a call only if all entities are known."""
         return any(isinstance(node, ast.Attribute) and node.attr == "seen" for node in self._nodes())
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """The entities that the guard reads using keys that are not arguments of the call."""
+        """Entities that the guard reads with keys other than the call's arguments."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
@@ -150,7 +148,7 @@ class Guard:
 def parse_guards(
     text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
 ) -> tuple[dict[str, Guard], list[GuardError]]:
-    """Return the guards in one file, by name, and all errors. Guards with errors are left out."""
+    """Return a file's guards, by name, and all errors. Guards with errors are left out."""
     guards, faults = parse_guard_files({file: text}, vocabulary=vocabulary, policies=policies)
     return {guard.name: guard for guard in guards}, faults
 
@@ -160,8 +158,8 @@ def parse_guard_files(
 ) -> tuple[list[Guard], list[GuardError]]:
     """Return the guards in several files, and all errors.
 
-    A function that is called by others is shared, unless `policies` names it as a guard. A guard may call a function in
-    another file if its name, and the names of all functions that it calls, are unique.
+    A function that others call is shared, unless `policies` names it as a guard. A guard may call a function in another
+    file if its name, and the names of all functions that it calls, are unique.
     """
     own = {file: functions_of(text, file=file) for file, text in files.items()}
     places: dict[str, list[str]] = {}
@@ -218,7 +216,7 @@ def _called_by(node: ast.FunctionDef) -> set[str]:
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:
-    """Return the functions in one file that are within the size limits, and the errors in the file."""
+    """Return a file's functions that are within the size limits, and its errors."""
     tree, faults = parse_text(text, file=file)
     functions: list[ast.FunctionDef] = []
     names: set[str] = set()
@@ -269,9 +267,7 @@ def _is_encodable(text: str) -> bool:
 
 
 _KEYWORD = re.compile(rf"\.({'|'.join(keyword.kwlist)})(_?)\b")
-"""Matches a field or argument whose name is a Python keyword. Guards write such names with an underscore:
-`call.from_`.
-"""
+"""Matches a field or argument named like a Python keyword. Guards add an underscore: `call.from_`."""
 
 
 def _mend(error: SyntaxError) -> str:
@@ -286,7 +282,7 @@ def _mend(error: SyntaxError) -> str:
 
 
 def size_fault(node: ast.AST, file: str) -> GuardError | None:
-    """Return the error for a function that is too large or too deeply nested. The check does not use recursion."""
+    """Return the error for a function that is too large or too deep. Uses no recursion."""
     line = getattr(node, "lineno", 1)
     level = [node]
     count = depth = 0
@@ -304,7 +300,7 @@ def size_fault(node: ast.AST, file: str) -> GuardError | None:
 
 
 def _foreign_names(text: str, file: str) -> Iterator[GuardError]:
-    """Report names that Python normalises, such as `ﬁeld` to `field`, because a reviewer may misread such names."""
+    """Report names that Python changes, such as `ﬁeld` to `field`, because a reviewer may misread them."""
     seen: set[str] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and not token.string.isascii() and token.string not in seen:
@@ -321,7 +317,7 @@ def _line(fault: GuardError) -> int:
 
 
 def compared_with_none(functions: Iterable[str], expressions: Iterable[str] = ()) -> frozenset[str]:
-    """Return the fields that are compared with `None`, either directly or through a variable. Errors are ignored."""
+    """Return the fields that are compared with `None`, directly or through a variable. Errors are ignored."""
     trees = [parse_text(text, file="")[0] for text in functions if "None" in text]
     trees += [parse_text(text.strip(), file="", mode="eval")[0] for text in expressions if "None" in text]
     return frozenset[str]().union(*(fields_compared(parts_of(tree)) for tree in trees))

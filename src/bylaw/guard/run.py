@@ -1,7 +1,7 @@
-"""Runs a guard along one path: reads facts, records them, and decides Unknown booleans.
+"""Runs a guard along one path: reads and records facts, and decides Unknown booleans.
 
-If all facts are known, the guard simply runs on plain values. An unknown fact is represented by an Unknown, and each
-condition on it is a decision along the path.
+With known facts only, the guard runs on plain values. An unknown fact becomes an Unknown, and each condition on it is a
+decision on the path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,9 +45,7 @@ from bylaw.text.cost import spend
 
 
 class Assumptions:
-    """One possible combination of the facts that only the user or the host can supply, with a set of values for each
-    fact.
-    """
+    """One possible combination of the facts that only the user or host can supply, with a set of values for each."""
 
     __slots__ = ("regions",)
 
@@ -84,31 +82,31 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """Raised while a member is being tested, if the answer depends on an unknown value."""
+    """Raised during a member's test if the answer depends on an unknown value."""
 
 
 class Split(Exception):
-    """Raised if the path depends on a fact from the user or host. Both cases are then evaluated separately."""
+    """Raised if the path depends on a user or host fact. Both cases are then evaluated separately."""
 
     def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
 
 
 class Hushed(Exception):
-    """Raised if the text of a denial depends on an unknown value. The text is then composed without that value."""
+    """Raised if a denial's text depends on an unknown value. The text is then written without it."""
 
 
 def no_such(entity: str, key: Any) -> str:
-    """Return the text of the denial for an entity that does not exist."""
+    """Return the denial's text for an entity that does not exist."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"no such {entity} `{shown}`" if shown else f"no {entity} is known: no result has shown one yet"
 
 
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
-"""The fact that is reported if part of the conversation is unknown."""
+"""Reported as missing if part of the conversation is unknown."""
 UNCOUNTED = "done()"
-"""Stands for the entity in a fact about an unknown count."""
+"""The entity's name in a fact about an unknown count."""
 REQUEST = Fact("request", (), "allows")
 """The fact that the user wants a call outside the request."""
 _TRACED = Field("provenance", "object")
@@ -116,7 +114,7 @@ _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
 """Types of key parts that must be converted to strings."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
-"""Types that cannot be part of a cached question. Lists are not hashable, and `True` would equal `1`."""
+"""Types that cannot be in a cached question. Lists are not hashable, and `True` would equal `1`."""
 
 
 def unknown_fact(
@@ -151,7 +149,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """The names that occur as values in the facts read on one path."""
+    """The names among the values of the facts read on one path."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -161,9 +159,9 @@ class References:
         self._looked_through = 0
 
     def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
-        """Whether any fact read on this path names the entity.
+        """Whether a fact on this path contains the entity's name.
 
-        A key that is 0 or has no digit may mean "none" and does not name an entity.
+        A key that is 0 or has no digit may mean "none" and is not a name.
         """
         if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
             return False
@@ -179,7 +177,7 @@ class References:
 
 
 class GuardRun(BuiltIns):
-    """Runs guards on one call, one path at a time. Compiled code refers to this object as `_`.
+    """Runs guards on one call, one path at a time. Compiled code calls this object `_`.
 
     Guards run one after another and share the source's answers.
     """
@@ -202,7 +200,7 @@ class GuardRun(BuiltIns):
     ) -> None:
         self.arguments = arguments
         self.admitted: dict[str, Any] = {}
-        """Arguments read so far, converted for use in the guard language."""
+        """Arguments read so far, converted for the guard language."""
         self.source = source
         self.given: dict[Any, Any] = {}
         """The source's answers for all guards and paths, by fact or by question."""
@@ -211,25 +209,25 @@ class GuardRun(BuiltIns):
         self.zone: tzinfo | None = None
         self.seen = seen
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
-        """For each unknown fact: its Unknown, whether its entity may be missing, and the entity."""
+        """For each unknown fact: its Unknown, its entity, and whether the entity may be missing."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
         self.coverage = coverage
         self.left = ALL_TICKS
         self.is_open = False
-        """Whether the guard has encountered anything other than plain known facts."""
+        """Whether the guard has met anything but plain known facts."""
         self.tried: dict[str, dict[Key, Any]] = {}
-        """The members of an entity that were tested, by question."""
+        """The tested members of an entity, by question."""
         self.open: set[str] = set()
-        """Variables on which a search for a member depends."""
+        """Variables that a search for a member depends on."""
         self.complete(assumptions)
         self.start()
 
     def complete(self, assumptions: Assumptions) -> None:
         self.assumptions = assumptions
         self.decisions: list[bool] = []
-        """The decisions along this path. A True decision still has another branch to run."""
+        """The decisions on this path. A True decision has another branch to run."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
@@ -237,7 +235,7 @@ class GuardRun(BuiltIns):
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
-        """Start another path. Known values and the number of spent ticks carry over."""
+        """Start another path with the known values and the spent ticks."""
         used = TICKS - self.ticks
         self.left -= used
         spend(used)
@@ -246,23 +244,23 @@ class GuardRun(BuiltIns):
     def start(self) -> None:
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """The values read on the path, or the Unknowns that stand for them."""
+        """The path's values, or their Unknowns."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether reads are recorded. This stops after the first unknown fact, and while a denial is being composed."""
+        """Whether reads are recorded. This stops after the first unknown fact, and while a denial is written."""
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path assumed that an unknown field is null. A later failure may be a consequence of this
-        assumption, so it is treated as a denial.
+        """Whether the path assumed that an unknown field is null. A later failure may result from this, so it becomes a
+        denial.
         """
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """Drop all Unknowns, because each of them refers back to this run and so forms a reference cycle."""
+        """Drop all Unknowns, because each one refers back to this run in a reference cycle."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
@@ -291,7 +289,7 @@ class GuardRun(BuiltIns):
         return part
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """Return an entity's key, or an Unknown if any part of the key is unknown."""
+        """Return an entity's key, or an Unknown if part of the key is unknown."""
         is_text = is_known = True
         for part in parts:
             if part.__class__ is not str:
@@ -305,7 +303,7 @@ class GuardRun(BuiltIns):
         if is_text:
             return parts
         if is_known:
-            # `True`, `1` and `1.0` are the same dict key but three different entities.
+            # `True`, `1` and `1.0` are the same dict key but different entities.
             return tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
@@ -315,7 +313,7 @@ class GuardRun(BuiltIns):
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
-        """Return a field's value, or its Unknown if the value is unknown."""
+        """Return a field's value, or its Unknown."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
         fact = Fact(spec.entity_name, key, spec.field_name)
@@ -357,7 +355,7 @@ class GuardRun(BuiltIns):
         return admit(self.time, self.zone)
 
     def do_provenance(self, value: Any) -> Any:
-        """Return the source of one of the values in the call, as a record. See `Traced.record`."""
+        """Return the source of a value in the call, as a record. See `Traced.record`."""
         self.spend(1)
         if isinstance(value, Unknown):
             raise Stuck(value)
@@ -369,7 +367,7 @@ class GuardRun(BuiltIns):
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
 
     def do_requested(self) -> Any:
-        """Whether the user's request covers the call. If this is not known, only the user can decide."""
+        """Whether the user's request covers the call. If unknown, only the user can decide."""
         self.spend(1)
         self.is_open = True
         requested = getattr(self.source, "requested", None)
@@ -391,22 +389,20 @@ class GuardRun(BuiltIns):
         return self.count_between(tool, match, count) if count.__class__ is Between else count
 
     def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
-        """Return an Unknown count that has known bounds. If the bounds do not settle a question about it, the guard
-        fails.
-        """
+        """Return an Unknown count with known bounds. The guard fails on a question that the bounds do not settle."""
         asked = f"done({', '.join([tool, *(f'{name}={value!r}' for name, value in match.items())])})"
         needs: dict[Fact, Origin] = {Fact(UNCOUNTED, (tool, count.least, count.most), asked): "system"}
         return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
 
     def check_counted(self, needs: Mapping[Fact, Origin]) -> None:
-        """Fail if the answer depends on an unknown count, which no look-up can show."""
+        """Fail if the answer depends on an unknown count, because no look-up can show it."""
         for fact in needs:
             if fact.entity == UNCOUNTED and fact.key is not None:
                 tool, least, most = fact.key
                 fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """Ask the source a question about something other than a single fact's value, and cache the answer."""
+        """Ask the source about something other than one fact's value, and cache the answer."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
@@ -434,7 +430,7 @@ class GuardRun(BuiltIns):
         return True
 
     def decide(self, truth: UnknownBool) -> bool:
-        """Decide an Unknown boolean, either from the path so far or as a new decision."""
+        """Decide an Unknown boolean from the path so far, or as a new decision."""
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -482,7 +478,7 @@ class GuardRun(BuiltIns):
             (self.lacking if origin == "system" else self.asked)[fact] = None
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """Choose one of the few values that a fact may have. Other paths choose the other values."""
+        """Choose one of a fact's few possible values. Other paths choose the others."""
         self.missing(spec, key, fact)
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
@@ -491,7 +487,7 @@ class GuardRun(BuiltIns):
         return admit(possible[-1], self.zone)
 
     def value_or_none(self, spec: Spec, unknown: Unknown) -> Unknown | None:
-        """Represent an unknown nullable field: one path continues with a value and another with None."""
+        """Represent an unknown nullable field: one path continues with a value, another with None."""
         if not spec.field.nullable or self.hushed is not None:
             return unknown
         name = expression_text(unknown)
@@ -531,7 +527,7 @@ class GuardRun(BuiltIns):
         return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Record that the entity may be missing, which adds a denial to the possible outcomes."""
+        """Record that the entity may be missing, which makes a denial possible."""
         if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
@@ -542,9 +538,7 @@ class GuardRun(BuiltIns):
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """Return a field of an entity whose key is unknown. The facts missing for the field are those missing for
-        the key.
-        """
+        """Return a field of an entity with an unknown key. The field has the key's missing facts."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -557,14 +551,14 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it reads a field of an entity that it has assumed to be missing. `decide` handles the
-        reverse order.
+        """End the path if it reads a field of an entity that it assumed to be missing. `decide` handles the reverse
+        order.
         """
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path has assumed that the entity is missing."""
+        """Whether this path assumed that the entity is missing."""
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values

@@ -1,6 +1,6 @@
-"""Holds the state for translating one function, and translates the syntax for facts and arguments.
+"""The state for translating one function, and the translation of facts and arguments.
 
-An example of this syntax is `facts.Reservation(call.reservation_id).cabin`.
+For example: `facts.Reservation(call.reservation_id).cabin`.
 """
 
 import ast
@@ -32,7 +32,7 @@ class Helper(Struct, frozen=True):
 
 
 class FileHelpers:
-    """The functions that one guard may call. Each is translated when it is first used."""
+    """The functions that a guard may call. Each is translated on first use."""
 
     def __init__(
         self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
@@ -40,15 +40,13 @@ class FileHelpers:
         self.nodes = nodes
         self._translate = translate
         self.files = files
-        """The file of each function that is defined outside the guard's own file."""
+        """The file of each function outside the guard's own file."""
         self.used: set[str] = set()
         self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
         self._open: list[str] = []
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """Return the function that `node` calls, translated for arguments of these kinds. None if the function has
-        errors.
-        """
+        """Return the function that `node` calls, translated for these kinds of arguments. None if it has errors."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         self.used.add(name)
@@ -66,7 +64,7 @@ class FileHelpers:
         return self._made[known]
 
     def is_answering(self, name: str) -> bool:
-        """Whether the function permits or denies rather than returning a value."""
+        """Whether the function permits or denies instead of returning a value."""
         seen: set[str] = set()
         pending = [name]
         while pending:
@@ -89,11 +87,11 @@ def _returned(node: ast.FunctionDef) -> Iterator[str]:
 
 
 TranslateHelper = Callable[["Scope", ast.FunctionDef, Sequence[str | None]], Helper | None]
-"""Translates a function for arguments of the given kinds."""
+"""Translates a function for these kinds of arguments."""
 
 
 class Scope:
-    """The names in scope, and the errors found so far. Errors are collected rather than raised."""
+    """The names in scope and the errors so far. Errors are collected, not raised."""
 
     def __init__(
         self,
@@ -114,30 +112,30 @@ class Scope:
         self.constants: dict[str, Any] = {}
         self.branches: list[tuple[str, int, int, str]] = []
         self.parameters = tuple(parameters)
-        """Parameters that hold plain values, namely the records that a predicate reads."""
+        """Parameters with plain values: the records that a predicate reads."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
-        """Every variable in the function, with the name of the entity that it holds, or None."""
+        """Every variable in the function, with the name of its entity, or None."""
         self.sure: set[str] = set(parameters)
-        """Variables that are assigned on every path up to this point."""
+        """Variables assigned on every path so far."""
         self.scopes: list[dict[str, str | None]] = []
         self.call, self.facts, self.history = call, facts, history
-        """The names of the corresponding parameters. A missing parameter has an empty name."""
+        """The names of these parameters. A missing parameter has an empty name."""
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
-        """Built-ins that are not available in this kind of function."""
+        """Built-ins that this kind of function may not use."""
         self.nullable: frozenset[str] = frozenset()
-        """Parts of records that may be None, because the function compares them with `None`. `nullable_names`
-        contains such loop variables.
+        """Parts of records that may be None, because the function compares them with `None`. `nullable_names` has such
+        loop variables.
         """
         self.nullable_names: frozenset[str] = frozenset()
         self.aliases: dict[str, ast.expr] = {}
-        """The variables that are assigned exactly once, each with its value."""
+        """Variables that are assigned exactly once, and their values."""
         self.records: frozenset[str] = frozenset()
-        """Parameters that hold records built by Bylaw. In these, `None` means absent."""
+        """Parameters with records built by Bylaw. In them, `None` means absent."""
         self.looped: set[str] = set()
         self.helpers: FileHelpers | None = None
         self.label = ""
-        """Distinguishes between questions that have the same text but concern different entities."""
+        """Distinguishes questions with the same text about different entities."""
 
     def note_nullable(self, node: ast.AST) -> None:
         parts = parts_of(node)
@@ -162,7 +160,7 @@ class Scope:
         return ast.Call(ast.Attribute(ast.Name("_", ast.Load()), method, ast.Load()), list(arguments), [])
 
     def constant(self, value: Any) -> ast.expr:
-        """Return a name for an object that compiled code requires."""
+        """Return a name for an object that compiled code needs."""
         for name, known in self.constants.items():
             if known is value:
                 return ast.Name(name, ast.Load())
@@ -181,7 +179,7 @@ class Scope:
         return self.kinds.get(name)
 
     def is_of_ours(self, node: ast.expr) -> bool:
-        """Whether `node` reads a part of a record that was built by Bylaw."""
+        """Whether `node` reads a part of a record built by Bylaw."""
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.records
 
     def is_local(self, name: str) -> bool:
@@ -207,7 +205,7 @@ Translate = Callable[[ast.expr], ast.expr]
 
 
 class Spec:
-    """A field of an entity, in the form that compiled code refers to."""
+    """An entity's field, as compiled code names it."""
 
     __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
 
@@ -216,7 +214,7 @@ class Spec:
         self.field = field
         self.entity_name = entity.name
         self.field_name = field.name
-        # A fact established in the conversation is treated as a system fact, because tools show it.
+        # A fact established in the conversation is a system fact, because tools show it.
         self.origin: Origin = (
             "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
         )
@@ -224,7 +222,7 @@ class Spec:
 
 
 class Reading:
-    """Translates reads of facts, arguments and records. `expression` translates the parts of these reads."""
+    """Translates reads of facts, arguments and records. `expression` translates their parts."""
 
     def __init__(self, scope: Scope, expression: Translate) -> None:
         self.scope = scope
@@ -241,7 +239,7 @@ class Reading:
         return None
 
     def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
-        """Return the entity and key of an expression, or None if it is not an entity."""
+        """Return an expression's entity and key, or None if it is not an entity."""
         if isinstance(node, ast.Name):
             entity = self.scope.kind(node.id)
             if entity is None:
@@ -263,7 +261,7 @@ class Reading:
         return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
 
     def is_thing(self, node: ast.expr) -> str | None:
-        """If an assigned expression is an entity, return the entity's name without translating the expression."""
+        """If an assigned expression is an entity, return the entity's name. The expression is not translated."""
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
@@ -294,7 +292,7 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """Return the shared function that is called, translated for these arguments, or None after an error.
+        """Return a called shared function, translated for these arguments, or None after an error.
 
         `call` and `facts` must be passed under these names, and they keep their meaning in the function.
         """
@@ -317,7 +315,7 @@ class Reading:
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
-        """Return a shared function's arguments, leaving out `call` and `facts`."""
+        """Return a shared function's arguments without `call` and `facts`."""
         return [
             value
             for value in node.args
@@ -355,7 +353,7 @@ class Reading:
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
 
     def field_of(self, node: ast.expr) -> Field | None:
-        """Return the declared field that `node` is certain to read, either directly or through a variable."""
+        """Return the field that `node` certainly reads, directly or through a variable."""
         if isinstance(node, ast.Name):
             value = self.scope.aliases.get(node.id)
             return self.field_of(value) if isinstance(value, ast.Attribute) else None
@@ -401,11 +399,11 @@ class Reading:
         return part if self.scope.is_of_ours(node) else self.present(part, name)
 
     def present(self, part: ast.expr, name: str) -> ast.expr:
-        """Translate a part of a record. The part must not be `null`, unless the function compares it with None."""
+        """Translate a part of a record. It must not be `null`, unless the function compares it with None."""
         return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
-        """Translate a part of an entity's own key, which does not require a look-up."""
+        """Translate a part of an entity's own key. This needs no look-up."""
         part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":

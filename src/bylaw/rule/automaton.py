@@ -1,9 +1,8 @@
-"""The automata for formulas. A small automaton is built in full and minimised. A large one is built state by state, on
+"""The automata for formulas. Small automata are built in full and minimised. Large ones are built state by state, on
 demand.
 
-Formulas with the same skeleton and the same possible letters share an automaton. There are two versions of each
-automaton: `plain` reads a trace once, and `rearming` keeps the history and starts the formula again after each step
-that permanently violates it.
+Formulas with the same skeleton and possible letters share an automaton. Each automaton has two versions. `plain` reads
+a trace once. `rearming` keeps the history and starts again after each step that permanently violates the formula.
 """
 
 from collections.abc import Hashable, Sequence
@@ -27,20 +26,20 @@ BROKEN = 3
 """The index of `permanently_violated` in `VERDICTS`."""
 
 STATE_CAP = 400
-"""An automaton that would have more states than this before minimisation is built lazily."""
+"""An automaton with more states before minimisation is built lazily."""
 STEP_CAP = 20_000
-"""An automaton that would have more transitions than this is built lazily."""
+"""An automaton with more transitions is built lazily."""
 SEARCH_CAP = 2_000
-"""The maximum number of transitions that a lazy automaton searches for a verdict. A transition with a large demand
-counts as several.
+"""The maximum number of transitions that a lazy automaton explores to reach a verdict. A large demand counts as several
+transitions.
 """
 REPEAT_CAP = 2_000
-"""The maximum number of transitions that a lazy automaton spends on repeated letters before the full search."""
+"""The maximum number of transitions with repeated letters that a lazy automaton tries before the full search."""
 REPEATS = 32
 
 
 class WholeAutomaton(Struct, frozen=True):
-    """A complete, minimal automaton stored in flat tables. The index is the state times the number of letters, plus the
+    """A complete, minimal automaton in flat tables. The index is the state times the number of letters, plus the
     column.
     """
 
@@ -56,7 +55,7 @@ class WholeAutomaton(Struct, frozen=True):
         return len(self.accepting)
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and the index in `VERDICTS` of the verdict so far."""
+        """Return the next state and its verdict's index in `VERDICTS`."""
         place = state * len(self.letters) + self.columns[letter]
         return self.after[place], self.verdicts[place]
 
@@ -70,17 +69,16 @@ class WholeAutomaton(Struct, frozen=True):
 class LazyAutomaton:
     """An automaton that creates its states on demand.
 
-    It finds the verdict with a search of at most `SEARCH_CAP` transitions. If the search reaches the other value, the
-    verdict is provisional. If the search completes without reaching the other value, the verdict is permanent. If the
-    search is cut short or only some letters are known, there is no verdict (None). Every verdict that it gives is
-    correct.
+    It searches at most `SEARCH_CAP` transitions for the other value. If the search finds it, the verdict is
+    provisional. If a complete search does not find it, the verdict is permanent. There is no verdict (None) after an
+    incomplete search or with only some letters known. Every verdict is correct.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
         self._progression = progression
         self._letters = letters
         self._complete = complete
-        """Whether `letters` contains all possible letters. If not, a search can only show that a value may change."""
+        """Whether `letters` has all possible letters. If not, a search can only show that a value may change."""
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -88,9 +86,7 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """Return the next state and the index of its verdict in `VERDICTS`. The index is None if the search found no
-        verdict.
-        """
+        """Return the next state and its verdict's index in `VERDICTS`. The index is None without a verdict."""
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:
@@ -133,7 +129,7 @@ class LazyAutomaton:
         return 0 if value else BROKEN
 
     def _changes_under_one_letter(self, state: State, value: bool) -> bool:
-        """Whether repeating one letter leads to the other value. This check is cheap and can follow long paths."""
+        """Whether repeating one letter gives the other value. This is cheap and can follow long paths."""
         left = REPEAT_CAP
         for letter in self._letters:
             here = state
@@ -173,12 +169,12 @@ Automaton = WholeAutomaton | LazyAutomaton
 
 
 def _cost(state: State) -> int:
-    """Return the cost of one search step from this state. Steps with large demands are slow."""
+    """Return the cost of a search step from this state. Large demands are slow."""
     return 1 + len(state[1]) ** 2 // 500
 
 
 class Pair:
-    """Both versions of the automaton for one skeleton and its possible letters."""
+    """Both versions of the automaton for a skeleton and its possible letters."""
 
     def __init__(self, skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tuple[int, ...] = ()) -> None:
         self._letters = letters
@@ -219,7 +215,7 @@ class Pair:
 
     @cached_property
     def _class_verdicts(self) -> list[int | None]:
-        """Return the verdict of each class. A verdict is permanent if every letter leads back to the same class."""
+        """Return each class's verdict. A verdict is permanent if all letters lead back to the same class."""
         found: list[int | None] = [None] * (max(self._classes) + 1)
         for state, row, number in zip(self._states, self._rows, self._classes, strict=True):
             permanent = all(self._classes[there] == number for there in row)
@@ -232,7 +228,7 @@ class Pair:
         return found
 
     def _explore(self) -> bool:
-        """Visit every reachable state, including the states after a restart. Return False if a cap is exceeded."""
+        """Visit every reachable state, also after a restart. Return False above a cap."""
         progression = self._progression
         states = self._states = [progression.start]
         numbers = {progression.start: 0}
@@ -281,9 +277,7 @@ class Pair:
 
 
 def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[int]:
-    """Return the class of each state, using Moore's algorithm. Two states share a class if no input
-    distinguishes them.
-    """
+    """Return each state's class by Moore's algorithm. States that no input distinguishes share a class."""
     numbers: dict[Hashable, int] = {}
     classes = [numbers.setdefault(label, len(numbers)) for label in labels]
     while True:
@@ -303,5 +297,5 @@ def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tup
 
 
 def automaton(alphabet: Alphabet) -> Pair:
-    """Return the automaton for an alphabet. All rules with this alphabet share it."""
+    """Return the automaton for an alphabet. All its rules share it."""
     return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact, alphabet.samples)

@@ -1,4 +1,4 @@
-"""Weighted rules about a single action, and their combined assessment (ShieldAgent, 3.2.4)."""
+"""Weighted rules about one action, and their combined result (ShieldAgent, 3.2.4)."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -11,30 +11,28 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 
 Belief = bool | float | None
-"""A predicate's value, the probability that it is true, or None if unknown."""
+"""A predicate's value, its probability of being true, or None if unknown."""
 
 Evidence = Mapping[str, Belief]
 
 CircuitAnswer = Literal["allow", "deny", "ask"]
 
 Speech = Literal["silent", "against", "for", "broken", "undecided"]
-"""How a rule evaluates the action. `against`: the rule is broken only if the action is taken. `for`: broken only if the
-action is not taken. `broken`: broken in both cases. `silent`: broken in neither case.
+"""How a rule judges the action. `against`: taking it breaks the rule. `for`: not taking it breaks the rule. `broken`:
+both break it. `silent`: neither breaks it.
 """
 
 WIDTH_CAP = 12
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules about one action, and the margin that the action must reach to be allowed."""
+    """The rules about one action, and the margin that the action needs."""
 
     action: str
     rules: tuple[Rule, ...]
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
-    """Inference is exact only if the elimination width over unknown predicates is at most this. Beyond it, only the
-    interval is computed.
-    """
+    """The maximum elimination width for exact inference. Above it, only the interval is computed."""
 
     def __post_init__(self) -> None:
         faults = [
@@ -50,7 +48,7 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicates(self) -> tuple[str, ...]:
-        """The predicates of the rules, excluding the action itself."""
+        """The rules' predicates, without the action."""
         names = set[str]().union(*(atoms(rule.formula) for rule in self.rules))
         return tuple(sorted(names - {self.action}))
 
@@ -62,34 +60,33 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     hard: bool = False
     policy: str = ""
     with_action: bool | None = None
-    """Whether the rule is followed if the action is taken. None if that depends on an unknown predicate."""
+    """Whether taking the action keeps the rule. None if that depends on an unknown predicate."""
     without_action: bool | None = None
     unknown: tuple[str, ...] = ()
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """A circuit's assessment of its action under the given evidence."""
+    """A circuit's result for its action, given the evidence."""
 
     action: str
     safe: bool
     decision: CircuitAnswer
     margin: float | None
-    """P(action) - P(no action). None if the width cap is exceeded or if the evidence contradicts the physical rules."""
+    """P(action) - P(no action). None above the width cap, or if the evidence contradicts the physical rules."""
     interval: tuple[float, float]
-    """The range of the margin over every way to complete the unknown predicates."""
+    """The range of the margin over all values of the unknown predicates."""
     eps: float
     rules: tuple[RuleState, ...]
     veto: tuple[str, ...] = ()
-    """Hard rules that are broken only if the action is taken."""
+    """Hard rules that only taking the action breaks."""
     conflict: tuple[str, ...] = ()
-    """Hard rules that are broken whether or not the action is taken, and physical rules that the evidence contradicts.
-    """
+    """Hard rules that are broken with and without the action, and physical rules that the evidence contradicts."""
     influence: dict[str, float] = {}
-    """How much each unknown predicate could change the answer. Empty if the answer is already certain."""
+    """How much each unknown predicate could change the answer. Empty if the answer is certain."""
 
     @property
     def p_action(self) -> float | None:
-        """The probability of the action under the Markov logic network."""
+        """The action's probability under the Markov logic network."""
         return None if self.margin is None else (1.0 + self.margin) / 2.0
 
     @property
@@ -101,6 +98,6 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_of(interval: tuple[float, float], eps: float) -> CircuitAnswer:
-    """Return `allow` if the low end of the range passes, `deny` if the high end fails, and `ask` otherwise."""
+    """Return `allow` if the low end of the range passes, `deny` if the high end fails, and otherwise `ask`."""
     low, high = interval
     return "allow" if low >= eps else "deny" if high < eps else "ask"

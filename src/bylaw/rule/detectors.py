@@ -30,7 +30,7 @@ def emails(text: str) -> Iterator[str]:
 
 
 def phones(text: str) -> Iterator[str]:
-    """Yield telephone numbers. Digits without `+`, groups or brackets are skipped because they are usually ids."""
+    """Yield telephone numbers. Skip digits without `+`, groups or brackets, because they are usually ids."""
     for found in _PHONE.finditer(text):
         number = found.group()
         digits = sum(c.isdigit() for c in number)
@@ -54,9 +54,7 @@ def social_security_numbers(text: str) -> Iterator[str]:
 
 
 def passes_luhn(number: str) -> bool:
-    """Whether the last digit is the correct check digit for the others. False for a single digit repeated
-    throughout.
-    """
+    """Whether the last digit is the correct check digit. False for one repeated digit."""
     digits = [int(c) for c in number if c.isdigit()]
     doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0

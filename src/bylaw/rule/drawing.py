@@ -35,7 +35,7 @@ def draw_automaton(rule: Rule) -> str:
     y += 56
     for state in range(table.states):
         edges = _edges(table, state)
-        # The start state has a verdict only if some act leads back to it.
+        # The start state has a verdict only if an act leads back to it.
         is_start = state == 0 and 0 not in table.after
         colours = ("#ffffff", "#444444") if is_start else COLOURS[_verdict(table, state)]
         body.append(_circle(56, y + 22, 24, colours))
@@ -49,7 +49,7 @@ def draw_automaton(rule: Rule) -> str:
 
 
 def condition_of(letters: Sequence[int], own: Alphabet) -> Formula:
-    """Return a short formula that holds for exactly these letters and for none of the other possible letters."""
+    """Return a short formula that is true for exactly these letters and false for all other possible letters."""
     wanted = set(letters)
     others = [letter for letter in own.possible if letter not in wanted]
     joined: Formula | None = None
@@ -92,9 +92,7 @@ def _name(state: int) -> str:
 
 
 def draw_circuit(circuit: Circuit) -> str:
-    """Return the circuit as an SVG that shows the predicates, the weighted rules and the action. Dashed lines mark
-    knowledge rules.
-    """
+    """Return an SVG of the circuit: its predicates, weighted rules and action. Dashed lines are knowledge rules."""
     predicates, rules = circuit.predicates, circuit.rules
     row, top, left, middle, right = 46, 64, 20, 300, 800
     rows = max(len(predicates), len(rules), 1)
@@ -118,7 +116,7 @@ def draw_circuit(circuit: Circuit) -> str:
 
 
 def _box(x: float, y: float, width: float, text: str, colour: str, *, kept: int = 16, hint: str = "") -> str:
-    """Draw a box that contains the text, shortened to fit. The full text is shown as a tooltip."""
+    """Draw a box with the text, shortened to fit. A tooltip shows the full text."""
     most = int((width - kept) / 7)
     short = text if len(text) <= most else text[: most - 1] + "…"
     return (

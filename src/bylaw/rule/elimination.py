@@ -1,8 +1,7 @@
 """Exact variable elimination over small numeric tables, in plain Python.
 
 A table over the variables `scope` is a list. Variable `scope[j]` is bit `j + lanes` of the index. The lowest `lanes`
-bits are never eliminated. One lane holds the action, so that a single pass computes the results with and without the
-action.
+bits are never eliminated. One lane is the action, so a single pass gives the results with and without it.
 """
 
 import math
@@ -18,15 +17,14 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""A step that eliminates the last variable in the scope. Contains table numbers, each with the mapping that extends
-that table to this scope.
+"""A step that eliminates its scope's last variable: the table numbers, and the mappings to extend them to this scope.
 """
 
 
 class EliminationPlan(msgspec.Struct, frozen=True):
     steps: tuple[EliminationStep, ...]
     roots: tuple[int, ...]
-    """The tables that have no variables left. Their product is the result."""
+    """The tables without variables. Their product is the result."""
     width: int
 
 
@@ -34,9 +32,9 @@ class EliminationPlan(msgspec.Struct, frozen=True):
 def plan(
     scopes: tuple[Variables, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None
 ) -> EliminationPlan | None:
-    """Plan the elimination of every variable in `scopes`. None if the plan exceeds the cap.
+    """Plan the elimination of every variable in `scopes`. None above the cap.
 
-    `order` defaults to the result of `elimination_order`. An order that was found for larger scopes also works.
+    `order` defaults to `elimination_order`. An order for larger scopes also works.
     """
     if order is None:
         order = elimination_order(tuple(sum(1 << variable for variable in scope) for scope in scopes), width_cap)
@@ -74,7 +72,7 @@ def plan(
 
 @lru_cache(maxsize=512)
 def elimination_order(masks: tuple[int, ...], width_cap: int) -> tuple[int, ...] | None:
-    """Order variables by fewest fill-in edges. Scopes are bit masks. None if a step exceeds the width cap."""
+    """Order variables by fewest fill-in edges. Scopes are bit masks. None if a step is above the width cap."""
     neighbours: dict[int, int] = {}
     for mask in masks:
         for variable in _members(mask):
@@ -114,7 +112,7 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Return the index mapping that extends a table to a wider scope. `places` gives the position of each variable."""
+    """Return the index mapping to extend a table to a wider scope. `places` is each variable's position."""
     if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))
@@ -154,7 +152,7 @@ def total_of_logs(left: Numbers, right: Numbers) -> Numbers:
 def eliminate(
     plan: EliminationPlan, tables: Sequence[Numbers], combine: Combine = multiply, reduce: Combine = total
 ) -> Numbers:
-    """Multiply all tables and sum out every variable. Return one number for each value of the lanes."""
+    """Multiply all tables and sum out every variable. Return one number per value of the lanes."""
     made = list(tables)
     for step in plan.steps:
         product: Numbers | None = None

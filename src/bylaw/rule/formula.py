@@ -1,10 +1,9 @@
-"""Formulas in linear temporal logic on finite traces (LTL-f) with past operators, and the parser for their text.
+"""Formulas in linear temporal logic on finite traces (LTL-f) with past operators, and their parser.
 
 Operators, from the loosest to the tightest: `IFF <-> <=>`, `IMPLIES -> =>`, `OR | ||`, `XOR ^`, `AND & &&`, then `UNTIL
 RELEASE WEAK_UNTIL SINCE`, then the unary operators. `IFF`, `IMPLIES` and the binary temporal operators group to the
-right, and the others group to the left. Keywords are upper case, so that a predicate may be called `next`. Any name can
-be quoted, such as `"card shown"`. `str(formula)` returns text in this language with few parentheses. Parsing that text
-gives the same formula.
+right, and the others to the left. Keywords are upper case, so a predicate may be called `next`. Any name can be quoted,
+such as `"card shown"`. `str(formula)` returns text with few parentheses that parses to the same formula.
 """
 
 import re
@@ -75,12 +74,12 @@ class WeakNext(_Unary, frozen=True):
 
 
 class Until(_Binary, frozen=True):
-    """The right operand holds now or later, and the left operand holds at every step before that."""
+    """The right operand holds now or later, and the left operand holds at every step before."""
 
 
 class Release(_Binary, frozen=True):
-    """The right operand holds up to and including the first step at which the left operand holds, or to the end if the
-    left operand never holds.
+    """The right operand holds until the left operand first holds, including that step. If the left operand never holds,
+    the right operand holds to the end.
     """
 
 
@@ -101,7 +100,7 @@ class Historically(_Unary, frozen=True):
 
 
 class Since(_Binary, frozen=True):
-    """The right operand holds now or held earlier, and the left operand has held at every step after that."""
+    """The right operand holds now or held earlier, and the left operand has held at every step since."""
 
 
 Formula = (
@@ -132,12 +131,12 @@ Past = Yesterday | Once | Historically | Since
 KEYWORDS: dict[type[Unary] | type[Binary], str] = {
     kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).upper() for kind in (*get_args(Unary), *get_args(Binary))
 }
-"""How operators are written, such as `WEAK_NEXT` for `WeakNext`."""
+"""The operators' names, such as `WEAK_NEXT` for `WeakNext`."""
 RESERVED = frozenset(KEYWORDS.values()) | {"TRUE", "FALSE", "true", "false", "IFF", "FOR", "EACH"}
-"""Words that must be quoted when they name a predicate."""
+"""Predicate names that need quotes."""
 
 LEVELS: dict[type[Binary], int] = {Implies: 1, Or: 2, Xor: 3, And: 4, Until: 5, Release: 5, WeakUntil: 5, Since: 5}
-"""How tightly binary operators bind. Unary operators bind more tightly than any binary operator."""
+"""The binding strength of binary operators. Unary operators bind more tightly."""
 UNARY_LEVEL = 6
 RIGHT_ASSOCIATIVE = (Implies, Until, Release, WeakUntil, Since)
 
@@ -155,7 +154,7 @@ def operands(formula: Formula) -> tuple[Formula, ...]:
 
 
 def walk(formula: Formula) -> Iterator[Formula]:
-    """Yield the formula and all its parts from left to right. Each part comes before its own parts."""
+    """Yield the formula and all its parts, each before its own parts, from left to right."""
     waiting = [formula]
     while waiting:
         part = waiting.pop()
@@ -216,7 +215,7 @@ def _show(formula: Formula, around: int) -> str:
 
 
 DEEPEST = 200
-"""The maximum nesting depth of operators and parentheses. Code that reads a deeper formula could exhaust its stack."""
+"""The maximum nesting depth of operators and parentheses. A deeper formula could exhaust the stack."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -258,7 +257,7 @@ _OTHER_NAMES = {
     "ALWAYS NOT": "NEVER",
 }
 _ELSEWHERE = {name: word for word, names in _OTHER_NAMES.items() for name in names.split()}
-"""Names that other tools and plain English use for these operators."""
+"""Names for these operators in other tools and in plain English."""
 
 
 class _Token(Struct, frozen=True):
@@ -281,7 +280,7 @@ def parse(text: str) -> Formula:
 
 
 def parse_rule(text: str) -> tuple[str | None, Formula]:
-    """Return the key of a leading `FOR EACH key:` (or None) and the formula after it."""
+    """Return the key of a leading `FOR EACH key:`, or None, and the formula after it."""
     parser = _Parser(text)
     key = parser.for_each() if parser.now.kind == "FOR" else None
     return key, parser.whole()
@@ -330,7 +329,7 @@ def _unreadable(word: str, column: int) -> FormulaError:
 
 
 def _meant(word: str) -> str:
-    """Return the keyword that a misspelt word probably stands for, or an empty string."""
+    """Return the keyword that a misspelt word probably means, or an empty string."""
     upper = word.upper()
     if upper in _UNARY or upper in _BINARY or upper == "IFF":
         return upper
@@ -354,11 +353,9 @@ class _Parser:
         self.place = 0
         self.operators = 0
         self.parentheses = 0
-        """The nesting depth of parentheses, counted separately so that every printed formula can be parsed again."""
+        """The nesting depth of parentheses. Counted separately, so that every printed formula can be parsed again."""
         self.future: list[tuple[int, str]] = []
-        """The column and word of each future operator read so far, used to find future operators inside a past
-        operator.
-        """
+        """The column and word of each future operator so far, to find future operators inside a past operator."""
 
     @property
     def now(self) -> _Token:

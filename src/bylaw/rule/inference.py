@@ -1,9 +1,9 @@
 """Computes how safe an action is under a circuit.
 
 The model is a Markov logic network over the action and the unknown predicates (ShieldAgent, Eq. 4). P(world) is
-proportional to exp(sum of the weights of the rules that the world satisfies). Worlds that break a hard physical rule
-have probability zero. A predicate with evidence p multiplies the probability of a world by p or 1 - p. The margin is
-P(action) - P(no action) (Eq. 5).
+proportional to exp(sum of the weights of the satisfied rules). A world that breaks a hard physical rule has probability
+zero. A predicate with evidence p multiplies a world's probability by p or 1 - p. The margin is P(action) - P(no action)
+(Eq. 5).
 """
 
 import math
@@ -34,19 +34,19 @@ MEMO = 4096
 
 
 class Reduced(NamedTuple):
-    """A rule given the known values: two columns over the unknown predicates, one with the action and one without."""
+    """A rule's values given the known predicates: one column with the action and one without, over the unknown
+    predicates.
+    """
 
     scope: Variables
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
-    """Whether there are too many unknown predicates to tabulate. If so, the columns list only the rule's possible
-    values.
-    """
+    """Whether too many predicates are unknown for a table. The columns then list only the rule's possible values."""
 
 
 class Column:
-    """A rule's table, split by the action, with the reductions computed so far."""
+    """A rule's table, split by the action, with its reductions so far."""
 
     def __init__(self, table: TruthTable, action: str, numbers: dict[str, int]) -> None:
         names = table.atoms
@@ -75,7 +75,7 @@ class Column:
 
 
 class WideRule:
-    """A rule with too many predicates for a single table. It gets a table once enough predicates are known."""
+    """A rule with too many predicates for one table. It gets a table once enough of them are known."""
 
     def __init__(self, formula: Formula, action: str, numbers: dict[str, int]) -> None:
         self.formula, self.action, self.numbers = formula, action, numbers
@@ -118,7 +118,7 @@ def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduce
 
 
 def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column | WideRule | None:
-    """Prepare a rule for reduction. Returns None for a temporal rule, but still numbers its predicates."""
+    """Prepare a rule for reduction. Returns None for a temporal rule, but numbers its predicates."""
     formula = formula.operand if isinstance(formula, Always) else formula
     names = atoms(formula)
     if not is_propositional(formula):
@@ -133,7 +133,7 @@ def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column 
 
 @lru_cache(maxsize=8192)
 def differences(reduced: Reduced) -> tuple[int, ...]:
-    """Return the action's effect on the rule (-1, 0 or 1) for each way to complete the unknown predicates."""
+    """Return the action's effect on the rule (-1, 0 or 1) for all values of the unknown predicates."""
     if reduced.is_wide:
         return tuple(one - other for one in reduced.kept_with for other in reduced.kept_without)
     return tuple(map(sub, reduced.kept_with, reduced.kept_without))
@@ -149,14 +149,14 @@ def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[flo
 
 
 _SAFE_EXPONENT = 300.0
-"""Sums of weights above this are computed in logarithms."""
+"""Larger sums of weights are computed in logarithms."""
 _ROUNDING = 1e-15
-"""A margin below this is treated as 0, so that rounding cannot make an action fail an `eps` of 0."""
+"""A smaller margin is treated as 0, so that rounding cannot make an action fail an `eps` of 0."""
 _MEMO = 16384
 
 
 class _Facts(NamedTuple):
-    """Evidence as bits: the known predicates, the true predicates, and the probabilities of the others."""
+    """Evidence as bits: the known and the true predicates, and the other predicates' probabilities."""
 
     known: int
     true: int
@@ -164,7 +164,7 @@ class _Facts(NamedTuple):
 
 
 class Inference:
-    """A circuit prepared for evaluation. Results are cached, so reuse the object."""
+    """A circuit ready for evaluation. Reuse the object, because it caches results."""
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
@@ -183,9 +183,7 @@ class Inference:
         self._soft = [rule for rule in circuit.rules if not rule.hard]
 
     def assess(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-        """Assess the action. `tables` contains one table for each temporal rule. The table depends on the state of the
-        rule's monitor.
-        """
+        """Assess the action. `tables` has one table per temporal rule, from the state of the rule's monitor."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
         states = tuple(self._state(*each) for each in reduced.items())
@@ -198,7 +196,7 @@ class Inference:
         if low > high or (margin is not None and math.isnan(margin)):
             return self._contradiction(states, [rule.name for rule in self._knowledge])
         if margin is not None:
-            # The bounds are exact, so a margin outside them must be a rounding error.
+            # The bounds are exact, so a margin outside them is a rounding error.
             margin = min(max(margin, low), high)
         veto, conflict, undecided = self._hard(reduced, knowledge)
         if veto:
@@ -228,9 +226,7 @@ class Inference:
         )
 
     def margin(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> float | None:
-        """Return the exact margin of the weighted rules. None if the width cap is exceeded or if no world is
-        possible.
-        """
+        """Return the weighted rules' exact margin. None above the width cap, or if no world is possible."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         if contradicted:
             return None
@@ -311,7 +307,7 @@ class Inference:
         )
 
     def _margin(self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts) -> float | None:
-        """Return the exact margin. None if the width cap is exceeded, NaN if no world is possible."""
+        """Return the exact margin. None above the width cap, NaN if no world is possible."""
         if not knowledge and all(not reduced.scope for _, reduced in soft):
             return math.tanh(_closed(soft) / 2)
         if any(reduced.is_wide for _, reduced in soft) or any(reduced.is_wide for reduced in knowledge):
@@ -330,16 +326,14 @@ class Inference:
         return (taken - without) / (taken + without)
 
     def _order(self, facts: _Facts) -> tuple[int, ...] | None:
-        """Return an elimination order that works for every combination of values. The order is cached by the set of
-        known predicates.
-        """
+        """Return an elimination order for all combinations of values. Cached by the known predicates."""
         return elimination_order(tuple([mask & ~facts.known for mask in self._masks]), self.circuit.width_cap)
 
     def _interval(
         self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts
     ) -> tuple[float, float]:
-        """Bound the margin over every completion. The bounds are computed exactly up to the width cap, and rule by rule
-        in linear time beyond it.
+        """Bound the margin over all values of the unknown predicates. The bounds are exact up to the width cap. Above
+        it, they are computed rule by rule in linear time.
         """
         settled: list[float] = []
         open_: list[tuple[Variables, Numbers]] = []
@@ -419,7 +413,7 @@ class Inference:
         return found
 
     def _influence(self, swings: dict[str, float], hard: list[Reduced]) -> dict[str, float]:
-        """Add the undecided hard rules. Each contributes the whole range, divided among its unknown predicates."""
+        """Add the undecided hard rules. Each rule adds the full range, divided among its unknown predicates."""
         for reduced in hard:
             for name in self._names(reduced.scope):
                 swings[name] = swings.get(name, 0.0) + 2.0 / len(reduced.scope)
@@ -457,7 +451,7 @@ class Inference:
 
 
 def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-    """Assess a circuit's action. To assess the same circuit many times, create one `Inference` and reuse it."""
+    """Assess a circuit's action. To assess the same circuit often, reuse one `Inference`."""
     return Inference(circuit).assess(evidence, tables=tables)
 
 
@@ -471,7 +465,7 @@ def _factors(
     scopes: list[Variables] = []
     tables: list[Numbers] = []
     for weight, reduced in soft:
-        # Subtract the largest entry to avoid overflow. The shift cancels in every ratio.
+        # Subtract the largest entry to avoid overflow. This cancels in every ratio.
         kept, broken = min(weight, 0.0), min(-weight, 0.0)
         if not in_logs:
             kept, broken = math.exp(kept), math.exp(broken)

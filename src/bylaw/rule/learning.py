@@ -1,11 +1,11 @@
-"""Learns rule weights from labelled acts, with a convex hinge loss on the margin or with the paper's loss.
+"""Learns rule weights from labelled acts, with a convex hinge loss on the margin or the paper's loss.
 
 In an example, each rule gives -1 (against the act), 1 (for the act) or 0. z is the weighted sum, and an act passes if z
-reaches the learned threshold. The default loss asks each act to be at a distance of at least 1 from the threshold, on
-the correct side. The loss is smooth near that distance and linear on the wrong side, so that a wrong label has limited
-effect. Weights are at least 0 and have an L2 penalty.
+reaches the learned threshold. The default loss wants each act to be at least 1 away from the threshold, on the correct
+side. It is smooth near that distance and linear on the wrong side, to limit the effect of a wrong label. Weights are at
+least 0 and have an L2 penalty.
 
-The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). It is lowest when all weights are 0, and if all rules are
+The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). It is lowest when all weights are 0. If all rules are
 prohibitions, safe acts can only reduce weights.
 """
 
@@ -23,25 +23,24 @@ Loss = Literal["hinge", "paper"]
 
 
 class LabelledAct(msgspec.Struct, frozen=True):
-    """The rules' results for one act or conversation, with its label."""
+    """The rules' results for one act or conversation, and its label."""
 
     leans: tuple[float, ...]
     safe: bool
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """The weight of each rule, and the threshold that was learned with the weights."""
+    """The weight of each rule, and the threshold learned with it."""
 
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules that no example tested. Each keeps a weight that denies a call by itself, because the lack of an example
-    proves nothing.
+    """Rules without an example. Each keeps a weight that denies a call alone, because missing examples prove nothing.
     """
 
     @property
     def eps(self) -> float:
-        """The threshold, expressed as a margin."""
+        """The threshold as a margin."""
         return math.tanh(self.threshold / 2)
 
 
@@ -64,11 +63,10 @@ def learn(
 
 
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
-    """Raise weights until each rule denies a call on its own, unless the labels contradict this.
+    """Raise weights until each rule denies a call alone, unless the labels contradict this.
 
-    The loss gives little weight to a rule that is never broken, or that is broken only together with others. This does
-    not show that the rule is unimportant. A weight is raised if this does not reduce the number of correctly classified
-    examples.
+    The loss gives little weight to a rule that is never broken, or only together with others. The rule may still be
+    important. A weight is raised if as many examples stay correctly classified.
     """
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)
@@ -79,7 +77,7 @@ def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], thresho
 
 
 class LabelledActs:
-    """Deduplicated examples, and both loss functions with their gradients."""
+    """Examples without duplicates, and both loss functions with their gradients."""
 
     def __init__(self, examples: Iterable[LabelledAct]) -> None:
         counts: dict[LabelledAct, int] = {}
@@ -96,9 +94,7 @@ class LabelledActs:
         ]
 
     def hinge(self, theta: Sequence[float], threshold: float, l2: float) -> tuple[float, list[float], float]:
-        """Return the default loss, its gradient with respect to the weights, and its slope with respect to the
-        threshold.
-        """
+        """Return the default loss, its gradient for the weights, and its slope for the threshold."""
         value = l2 / 2 * math.fsum(t * t for t in theta)
         gradient = [l2 * t for t in theta]
         slope = 0.0
@@ -142,13 +138,12 @@ def z(example: LabelledAct, theta: Sequence[float]) -> float:
 def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false_alarms: float) -> float:
     """Return the strictest threshold that stops at most this share of the safe examples."""
     passing = sorted(z(each, theta) for each in examples if each.safe)
-    # Adding a small number prevents 0.05 * 20 = 1 from being rounded down to 0.
+    # The small number keeps rounding errors from turning 0.05 * 20 = 1 into 0.
     return passing[min(int(false_alarms * len(passing) + 1e-9), len(passing) - 1)] if passing else 0.0
 
 
 def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
-    """Return the weights and threshold with the lowest loss, found by accelerated projected gradient descent with
-    restarts.
+    """Return the weights and threshold with the lowest loss. Uses accelerated projected gradient descent with restarts.
 
     The step size comes from a bound on the curvature.
     """
@@ -175,9 +170,7 @@ def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -
 def descend_paper(
     examples: Sequence[LabelledAct], size: int, *, epochs: int = 30, rate: float = 0.1, seed: int = 0
 ) -> list[float]:
-    """Train with the paper's Algorithm 3, lines 26 to 37: start from random weights and take one step per example and
-    epoch.
-    """
+    """Train with the paper's Algorithm 3, lines 26 to 37: random initial weights, one step per example and epoch."""
     rng = random.Random(seed)
     theta = [rng.random() for _ in range(size)]
     steps = [LabelledActs([each]) for each in examples]
@@ -190,5 +183,5 @@ def descend_paper(
 
 
 def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """Combine the acts of a trajectory into one example that has the lowest value of each rule."""
+    """Combine a trajectory's acts into one example with each rule's lowest value."""
     return tuple(min(column) for column in zip(*acts, strict=True))

@@ -1,12 +1,12 @@
 """Letters (the distinct inputs to a formula at one step) and truth tables.
 
-A formula's leaves are its largest parts without temporal operators. What remains is the temporal skeleton. A letter is
-one possible vector of leaf values, stored as bits. Formulas with the same skeleton and the same possible letters share
-an automaton, whatever the names of their predicates.
+A formula's leaves are its largest parts without temporal operators. The rest is the temporal skeleton. A letter is one
+possible vector of leaf values, stored as bits. Formulas with the same skeleton and possible letters share an automaton,
+whatever their predicates' names.
 
 A truth table gives a rule's value at one act as a Boolean function of predicates. A propositional rule has one table. A
-temporal rule has one table per act, which says whether the values at that act permanently violate the rule. Circuits
-use only tables, so both kinds of rule can be combined.
+temporal rule has one table per act, which says whether the act's values permanently violate the rule. Circuits use only
+tables, so they can combine both kinds of rule.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values complies with a rule, given the state of its monitor. None if unknown."""
+"""Whether an act with these values complies with a rule, given its monitor's state. None if unknown."""
 
 
 class TruthTable(msgspec.Struct, frozen=True):
@@ -49,9 +49,9 @@ class TruthTable(msgspec.Struct, frozen=True):
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """Return the truth table of a propositional formula over `names` or, by default, over the formula's own predicates.
+    """Return a propositional formula's truth table over `names`, or over its own predicates by default.
 
-    `ALWAYS f` is treated as `f` at the current act.
+    `ALWAYS f` is `f` at the current act.
     """
     if isinstance(formula, Always):
         formula = formula.operand
@@ -62,9 +62,7 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """Return the truth table of a propositional formula over `names`, as bits. All other predicates must be in
-    `known`.
-    """
+    """Return a propositional formula's truth table over `names`, as bits. All other predicates must be in `known`."""
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -72,7 +70,7 @@ def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool]
 
 
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
-    """Substitute the known predicates and fold constants. The result may still be a tautology."""
+    """Replace the known predicates by their values and simplify. The result may still be a tautology."""
     match formula:
         case Atom(name):
             return Constant(known[name]) if name in known else formula
@@ -105,7 +103,7 @@ def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorb
 
 
 def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
-    """Return the table of a rule whose monitor may be in any of several states.
+    """Return the table of a rule whose monitor may be in several states.
 
     New predicates `name@0`, `name@1`, ... select the state. Their values are always unknown.
     """
@@ -117,30 +115,27 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     count = (len(tables) - 1).bit_length()
     names = (*first.atoms, *(f"{name}@{i}" for i in range(count)))
     _limit(names)
-    # Extra combinations repeat the last state. This leaves the bounds unchanged and keeps the weights nearly uniform.
+    # Extra combinations repeat the last state. The bounds stay the same, and the weights stay nearly uniform.
     chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
     return TruthTable(names, b"".join(chosen))
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """Return the table of a rule whose monitor is lost. The rule's value is unknown both with and without the
-    action.
-    """
+    """Return the table of a rule whose monitor is lost. The rule's value is unknown with and without the action."""
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
 class ActValues(msgspec.Struct, frozen=True):
-    """The known predicates of an act if the action is taken, and those that differ if it is not."""
+    """An act's known predicates if the action is taken, and the differences if it is not."""
 
     action: str
     taken: Mapping[str, bool]
     left: Mapping[str, bool]
 
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
-        """Return the rule's table over the action and the unknown predicates among `names`.
+        """Return the rule's table over the action and the unknown predicates in `names`.
 
-        `states` contains one function per possible state of the monitor. The function reports whether an act complies
-        with the rule.
+        `states` has one function per possible state of the monitor, which says whether an act complies with the rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
@@ -203,9 +198,9 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 
 
 TABLE_CAP = 18
-"""If no more than this many predicates are connected, truth tables give the possible letters."""
+"""Up to this number of connected predicates, truth tables give the possible letters."""
 SEARCH_CAP = 1000
-"""The maximum number of cases to try in a search for letters."""
+"""The maximum number of cases in a search for letters."""
 LETTER_CAP = 4096
 
 
@@ -213,7 +208,7 @@ class Alphabet(Struct, frozen=True):
     """A formula's skeleton, and the mapping from predicates to letters."""
 
     skeleton: Formula
-    """The formula with its leaves replaced by atoms named `0`, `1`, ..."""
+    """The formula with atoms named `0`, `1`, ... in place of its leaves."""
     leaves: tuple[Formula, ...]
     names: tuple[str, ...]
     """Predicates in order of appearance. Predicate `j` is bit `j` of an assignment."""
@@ -237,7 +232,7 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """Return the letters that completions of `known` produce (none if there are too many), and whether the list is
+    """Return the possible letters given the known predicates, or none if there are too many, and whether the list is
     exact.
     """
     if known:
@@ -271,7 +266,7 @@ def _samples(leaves: Sequence[Formula], names: Sequence[str]) -> tuple[int, ...]
         state = seed
         mixed: dict[str, bool] = {}
         for name in names:
-            # A linear congruential generator, because importing `random` takes longer than importing this package.
+            # A linear congruential generator, because importing `random` is slower than importing this package.
             state = (state * 1103515245 + 12345) % 2147483648
             mixed[name] = state >> 16 & 1 == 1
         assignments.append(mixed)
@@ -318,9 +313,9 @@ def _names(leaves: Sequence[Formula], group: Sequence[int]) -> list[str]:
 
 
 def _search(leaves: Sequence[Formula], group: Sequence[int]) -> tuple[list[int], bool]:
-    """Find the leaf vectors over many predicates by fixing one predicate after another.
+    """Find the leaf vectors for many predicates by fixing one predicate after another.
 
-    If the search takes too long, return every vector and False.
+    If the search is too long, return every vector and False.
     """
     if len(group) > 12:
         return [], False

@@ -1,8 +1,8 @@
 """The commands `bylaw rules eval`, `margin` and `risk`, which print one JSON line per answer.
 
 `eval` evaluates formulas on traces. `margin` assesses an action. `risk` estimates the probability that an agent breaks
-a rule if it continues to act as recorded. It combines a Markov chain of the agent's acts with the rule's automaton.
-States in which the rule is permanently violated are absorbing.
+a rule if it continues to act as recorded. It combines a Markov chain of the agent's acts with the rule's automaton. A
+permanently violated state is absorbing.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +36,7 @@ class EvalAnswer(msgspec.Struct, frozen=True):
 
 
 class LineFailure(msgspec.Struct, frozen=True):
-    """The output line for an input line that contains an error."""
+    """The output line for an input line with an error."""
 
     error: str
 
@@ -45,7 +45,7 @@ _decoder = msgspec.json.Decoder(EvalQuestion)
 
 
 def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> EvalAnswer:
-    """Evaluate a formula at the first step of a whole trace, with the standard LTL-f semantics."""
+    """Evaluate a formula at a trace's first step, with the standard LTL-f semantics."""
     if not trace:
         raise FormulaError("the trace is empty", hint="LTL-f needs traces with at least one step")
     try:
@@ -61,12 +61,12 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
-    """Answer each line of JSON with one line. Return the exit status, which is 3 if any line could not be answered."""
+    """Answer each line of JSON with one line. Return the exit status: 3 if a line could not be answered."""
     status = 0
     for number, line in enumerate(stdin):
         reply: object
         try:
-            # Some editors write a byte order mark before the first line.
+            # Some editors write a byte order mark at the start of the file.
             given = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
             reply = answer(given) if given.strip() else LineFailure("the line is empty")
         except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
@@ -89,7 +89,7 @@ def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule in a question. If no name is given, the formula serves as the name."""
+    """A rule in a question. The default name is the formula."""
 
     formula: str
     weight: float | None = None
@@ -103,9 +103,7 @@ class MarginQuestion(msgspec.Struct, frozen=True):
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
-    """Predicate values. Missing values are unknown. The action is tried both as true and as false, even if it is
-    listed.
-    """
+    """Predicate values. Missing values are unknown. The action is tried as true and as false, even if listed."""
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 
@@ -119,9 +117,7 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """Return the circuit with numbered rules, and the rules' names. The numbers allow two rules to have the same
-    name.
-    """
+    """Return the circuit with numbered rules, and the rules' names. With numbers, two rules may have the same name."""
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -151,14 +147,12 @@ ChainPlace = tuple[Bits | None, int]
 """An act (None before the first) and the automaton's state after it."""
 
 NO_CHANCE = 1e-12
-"""Probabilities below this are treated as zero."""
+"""Smaller probabilities are treated as zero."""
 LONGEST = 100_000
 
 
 class Chain(Struct, frozen=True):
-    """A Markov chain: how often one act follows another. The remaining probability is the chance that the episode
-    ends.
-    """
+    """A Markov chain: how often one act follows another. The remaining probability is the end of the episode."""
 
     names: tuple[str, ...]
     first: dict[Bits, float]
@@ -172,7 +166,7 @@ class Risk(Struct, frozen=True):
     """The probabilities that a rule is permanently violated within the first k acts, for k = 1, 2, ..."""
     ever: float
     unmet: float
-    """The probability that the episode ends while the rule is still waiting for an event."""
+    """The probability that the episode ends while the rule still waits for an event."""
 
 
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:
@@ -206,7 +200,7 @@ def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
     now: dict[ChainPlace, float] = {(None, face.start): 1.0}
     within: list[float] = []
     broken = unmet = 0.0
-    # The probability that an episode continues falls to zero because every recorded episode ended.
+    # The loop ends, because every recorded episode ended and so the probability of continuing falls to zero.
     while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
         later: dict[ChainPlace, float] = defaultdict(float)
         for (act, state), chance in now.items():

@@ -1,11 +1,11 @@
-"""Follows a rule act by act, even if some predicates are unknown.
+"""Follows a rule act by act, even with unknown predicates.
 
-A monitor holds the set of possible states: one state while everything is known, and several after an unknown predicate.
-It reports a value if all states agree, and None otherwise.
+A monitor has a set of possible states: one while everything is known, and several after an unknown predicate. It
+reports a value if all states agree, and None otherwise.
 
-An act is one message or one call by the agent, with its turn and the messages and results that preceded the turn. Later
-events do not change an act, with one exception: whether a call follows a message in the same turn is only known at that
-call or at the end of the turn.
+An act is a message or a call by the agent, with its turn and the messages and results before the turn. Later events do
+not change an act, with one exception. Whether a call follows a message in the same turn is known only at that call or
+at the end of the turn.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -31,9 +31,7 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """Return the possible letters at a step. Missing predicates are unknown. Empty if there are too many
-        letters.
-        """
+        """Return a step's possible letters. Missing predicates are unknown. Empty if there are too many letters."""
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -61,17 +59,15 @@ def program(formula: Formula) -> Program:
 
 
 Values = Mapping[str, bool | None]
-"""The known predicates at one act. None and missing names mean unknown."""
+"""The known predicates at an act. None and missing names mean unknown."""
 
 States = tuple[int, ...] | None
-"""The possible states of a rule. There is one while everything is known. None once the monitor is lost."""
+"""A rule's possible states. There is one while everything is known. None after the monitor is lost."""
 
 SET_CAP = 2048
-"""A monitor with more possible states than this is lost and reports None from then on."""
+"""A monitor with more possible states is lost and reports None from then on."""
 STEP_CAP = 500_000
-"""A monitor that needs more steps than this for one act is lost. The number of steps is the number of states times the
-number of possible letters.
-"""
+"""A monitor that needs more steps for one act is lost. The steps are the states times the possible letters."""
 
 
 class MonitorReport(Struct, frozen=True):
@@ -150,10 +146,10 @@ def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> Tru
 
 
 class Monitor:
-    """Follows one rule through an episode, or one binding of a `FOR EACH` rule.
+    """Follows one rule, or one binding of a `FOR EACH` rule, through an episode.
 
-    An act that permanently violates the rule is reported. The rule then starts again but keeps its history, so that
-    `ALWAYS f` is judged at every act if `f` refers only to the past.
+    Reports an act that permanently violates the rule. The rule then starts again but keeps its history, so that `ALWAYS
+    f` is judged at every act if `f` refers only to the past.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -167,12 +163,12 @@ class Monitor:
         return report
 
     def is_decided(self, values: Values) -> bool:
-        """Whether the unknown predicates at such an act affect neither the report nor the next state."""
+        """Whether an act's unknown predicates affect neither the report nor the next state."""
         states, report = look(self._program, self._face, self._states, values)
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """Report the end of the episode. Events that the rule was still waiting for did not occur."""
+        """Report the end of the episode. The rule's awaited events did not occur."""
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
@@ -186,16 +182,12 @@ class Monitor:
 
 
 class Family:
-    """A `FOR EACH` rule with one monitor per binding, so that confirming one reservation does not also confirm
-    another.
-    """
+    """A `FOR EACH` rule with one monitor per binding. Confirming one reservation does not confirm another."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Follows all bindings that have not been seen yet. The monitor of a new binding starts as a copy of this
-        monitor.
-        """
+        """Follows all unseen bindings. A new binding's monitor starts as its copy."""
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
@@ -209,13 +201,13 @@ class Family:
         return list(self._monitors)
 
     def monitor(self, binding: Hashable) -> Monitor:
-        """Return a binding's monitor, which is created on first use."""
+        """Return a binding's monitor, created on first use."""
         if binding not in self._monitors:
             self._monitors[binding] = self._others.fork()
         return self._monitors[binding]
 
     def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, MonitorReport]:
-        """Read one act. `values` is for the bindings that the act concerns, and `others` is for all other bindings."""
+        """Read one act. `values` is for the act's own bindings, and `others` is for all other bindings."""
         for binding in values:
             self.monitor(binding)
         reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
@@ -223,13 +215,13 @@ class Family:
         return reports
 
     def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
-        """Whether the unknown predicates of an act change nothing for any binding. See `Monitor.is_decided`."""
+        """Whether an act's unknown predicates change nothing for any binding. See `Monitor.is_decided`."""
         met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
-        """Return the rule's table for an act on one binding. `elsewhere` contains the values for all other bindings."""
+        """Return the rule's table for an act on one binding. `elsewhere` has the values for all other bindings."""
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
             return lost(self.rule.name, act.action)
@@ -241,11 +233,11 @@ class Family:
 
 MEMO = 16_384
 _FEW = 8
-"""If there are at most this many unknown predicates, every completion is tried."""
+"""Up to this number of unknown predicates, all values are tried."""
 
 
 class RuleStep(Struct, frozen=True, gc=False):
-    """The effect of an act on the rules, which are given by their index in `rules`."""
+    """An act's effect on the rules, by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
     unsure: tuple[int, ...] = ()
@@ -256,7 +248,7 @@ UNTOUCHED = RuleStep()
 
 
 class Rulebook:
-    """Rules and their automata. `FOR EACH` rules are in `Family` instead."""
+    """Rules and their automata, without `FOR EACH` rules, which are in `Family`."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         if any(rule.for_each for rule in rules):
@@ -316,13 +308,13 @@ def rulebook(rules: Iterable[Rule]) -> Rulebook:
 
 
 class MonitorSet:
-    """The state of every rule in a rule book during one episode."""
+    """The state of all rules in a rule book during one episode."""
 
     def __init__(self, rules: Iterable[Rule] | Rulebook) -> None:
         self._book: Rulebook = rules if isinstance(rules, Rulebook) else rulebook(rules)
         self.rules = self._book.rules
         self.predicates = self._book.predicates
-        """Predicate `j` is bit `j` of the values that `step` takes."""
+        """Predicate `j` is bit `j` of the values for `step`."""
         self.states = self._book.start
 
     def fork(self) -> "MonitorSet":
@@ -331,11 +323,11 @@ class MonitorSet:
         return other
 
     def needs(self, values: int, unknown: int) -> int:
-        """Return, as bits, the unknown predicates that can change the next state of some rule."""
+        """Return, as bits, the unknown predicates that can change a rule's next state."""
         return self._book.needs(self.states, values & ~unknown, unknown)
 
     def mask(self, values: Values) -> tuple[int, int]:
-        """Return the true predicates and the known predicates, each as bits. Names that no rule uses are left out."""
+        """Return the true and the known predicates as bits. Names that no rule uses are left out."""
         true = known = 0
         bits = self._book.bits
         for name, value in values.items():
@@ -346,9 +338,7 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act. Takes the true predicates and the known predicates as bits. By default, all predicates are
-        known.
-        """
+        """Read one act, given the true and the known predicates as bits. By default, all predicates are known."""
         self.states, step = self._book.step(self.states, values, known)
         return step
 
@@ -358,7 +348,7 @@ class MonitorSet:
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the indexes of the rules that the end of the episode breaks, and of the rules that it may break."""
+        """Return the indexes of the rules that the episode's end breaks, and of the rules that it may break."""
         broken, open = list[int](), list[int]()
         for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
@@ -373,25 +363,25 @@ class Act(Struct, frozen=True):
     """The called tool, or None for a message."""
     arguments: dict[str, Any]
     text: str
-    """The text of a message. Empty for a call."""
+    """The message's text. Empty for a call."""
     sayings: tuple[Message, ...]
     """The user's messages since the agent's previous turn."""
     results: tuple[Result, ...]
     """Tool results since the agent's previous turn."""
     calls_in_turn: int
-    """The number of calls in the turn so far, including this act. The next two fields also cover the turn so far."""
+    """The number of calls in the turn so far, with this act. The next two fields also cover the turn so far."""
     writes_in_turn: int
     text_in_turn: bool
     effect: str
-    """The effect of the called tool. Empty for a message."""
+    """The called tool's effect. Empty for a message."""
     fault: str = ""
-    """Why the call's arguments are unreliable."""
+    """The reason why the call's arguments are unreliable."""
     captured: bool = True
-    """False for a message with no recorded text."""
+    """False for a message without recorded text."""
     without_call: bool = False
-    """Whether the turn makes no calls, so that the message waits for the user's reply."""
+    """Whether the turn has no calls, so that the message waits for the user's reply."""
     asked: str = ""
-    """The agent's last message before this turn. The user may have answered this message."""
+    """The agent's last message before this turn, which the user may have answered."""
 
     def returns(self) -> list[str]:
         return [result.text for result in self.results]
@@ -403,7 +393,7 @@ class Act(Struct, frozen=True):
 
 
 _APART = frozenset(("results", "sayings", "fault", "captured", "without_call"))
-"""Fields that the guard language represents differently or omits."""
+"""Fields that the guard language omits or represents differently."""
 
 
 class TurnSpan(Struct, frozen=True, gc=False):
@@ -425,5 +415,5 @@ def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message contains more than whitespace. An unrecorded message may contain more."""
+    """Whether a message contains more than spaces. An unrecorded message may."""
     return not message.captured or (bool(message.text) and not message.text.isspace())

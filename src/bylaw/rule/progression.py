@@ -1,10 +1,9 @@
-"""Formula progression: what a formula demands of the rest of a trace after a step, and the formula's values over a
-whole trace.
+"""Formula progression: what a formula demands of the rest of a trace after a step, and its values over a whole trace.
 
-Future parts are in negation normal form. The demand then combines "there is a next step, and `g` holds there" (strong)
+Future parts are in negation normal form. A demand then combines "there is a next step, and `g` holds there" (strong)
 and "if there is a next step, `g` holds there" (weak) without negation. Such a combination has exactly one minimal
-disjunctive form, which serves as the state. The state also has one bit for each past operator. `values_of` computes the
-values of formulas that are too large for a monitor.
+disjunctive form, which is the state. The state also has one bit for each past operator. `values_of` computes the values
+of formulas that are too large for a monitor.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +34,7 @@ from bylaw.rule.formula import (
 )
 
 Demand = frozenset[int]
-"""The demand on the rest of the trace. At least one of these sets must be met in full. Each set is stored as bits."""
+"""The demand on the rest of the trace: all of at least one of these sets. Each set is stored as bits."""
 State = tuple[int, Demand]
 
 MET: Final[Demand] = frozenset([0])
@@ -52,13 +51,13 @@ class TooLargeError(FormulaError):
 
 
 class Progression:
-    """The lazy automaton of one skeleton. The atoms are named by leaf number."""
+    """The lazy automaton of one skeleton. Atoms are named by leaf number."""
 
     def __init__(self, skeleton: Formula) -> None:
         self._past = _Past()
         self._nodes: list[tuple[str, int, int]] = []
         self._reads: list[int] = []
-        """For each node, the past-only parts whose values can affect it."""
+        """For each node, the past-only parts that can affect it."""
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._normal: dict[tuple[Formula, bool], int] = {}
         self._moves: dict[tuple[int, int], Demand] = {}
@@ -69,10 +68,10 @@ class Progression:
         self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
         self._fresh: Demand = frozenset([1 << 2 * root])
         self.start: State = (0, self._fresh)
-        """The state before the first step. It demands that, if there is a first step, the formula holds there."""
+        """The state before the first step. If there is a first step, the formula must hold there."""
 
     def rearmed(self, state: State) -> State:
-        """Return a state that keeps the history but demands the whole formula again."""
+        """Return a state with the same history that demands the whole formula again."""
         return state[0], self._fresh
 
     def step(self, state: State, letter: int) -> State:
@@ -117,16 +116,14 @@ class Progression:
                 alternative ^= low
             if met == MET:
                 return MET
-            # Minimise once at the end, because minimising after each alternative is slow for large demands.
+            # Minimise once at the end. Minimising after each alternative is slow for large demands.
             found = found | met if found else met
             if len(found) > 2 * DEMAND_CAP:
                 found = _minimal(found)
         return found if len(demand) == 1 else _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
-        """Return what `node` demands of the rest of the trace. `now` contains the current values of the past-only
-        parts.
-        """
+        """Return what `node` demands of the rest of the trace. `now` has the past-only parts' current values."""
         now &= self._reads[node]
         known = self._moves.get((node, now))
         if known is not None:
@@ -215,14 +212,14 @@ class Progression:
 
 
 class _Past:
-    """The past-only parts of a formula. Their values are determined by one bit per part and the current letter."""
+    """A formula's past-only parts. One bit per part and the current letter determine their values."""
 
     def __init__(self) -> None:
         self.bits = 0
         self._program: list[tuple[str, int, int, int]] = []
-        """For each formula: its kind, the indexes of its operands (or the number of its leaf), and its bit.
+        """For each formula: its kind, its operands' indexes or its leaf's number, and its bit.
 
-        Operands come before the operators that use them.
+        Operands come before their operators.
         """
         self._places: dict[Formula, int] = {}
         self._watched: dict[int, int] = {}
@@ -233,7 +230,7 @@ class _Past:
         return self._watched.setdefault(place, len(self._watched))
 
     def read(self, bits: int, letter: int) -> tuple[int, int]:
-        """Return the values of the watched formulas at a step as bits, and the bits to pass to the next step."""
+        """Return the watched formulas' values at a step as bits, and the bits for the next step."""
         values: list[int] = []
         after = 0
         for kind, left, right, bit in self._program:
@@ -316,7 +313,7 @@ def _either(left: Demand, right: Demand) -> Demand:
 
 
 def _minimal(alternatives: Iterable[int]) -> Demand:
-    """Drop each alternative that demands more than another alternative."""
+    """Drop each alternative that demands more than another."""
     found = list(alternatives)
     if len(found) < 2:
         return frozenset(found)

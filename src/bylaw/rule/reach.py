@@ -1,4 +1,4 @@
-"""Finds the acts at which a rule can break, given that only certain acts are possible."""
+"""Finds the acts that can break a rule if only certain acts are possible."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,9 @@ class Reach(Struct, frozen=True):
 
 
 def reach(formula: Formula, acts: Sequence[Values]) -> Reach:
-    """Return the places where a rule can break in conversations made up of these acts. Each act is given by its known
-    predicates.
+    """Return the places where a rule can break in conversations of these acts, given by their known predicates.
 
-    Unknown predicates may have any value. A rule whose automaton is too large to search is assumed to be breakable
-    everywhere.
+    Unknown predicates may have any value. A rule with an automaton too large to search may break anywhere.
     """
     ready = program(formula)
     face = ready.pair.rearming

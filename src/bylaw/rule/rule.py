@@ -24,13 +24,13 @@ class Rule(Struct, frozen=True):
     hard: bool = False
     """Whether the rule is a veto. A veto is not part of the margin, so other rules cannot outvote it."""
     physical: bool = False
-    """Whether the rule is knowledge. A hard knowledge rule excludes worlds; a soft one makes them less likely."""
+    """Whether the rule is knowledge. A hard knowledge rule excludes worlds. A soft one makes them less likely."""
     for_each: str | None = None
-    """The key in `FOR EACH key:`. Each value of the key has its own monitor."""
+    """The key in `FOR EACH key:`. Each of its values has its own monitor."""
 
     @property
     def text(self) -> str:
-        """The text of the rule, in the form that `read_rule` parses."""
+        """The rule's text for `read_rule`."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
     def denies_alone(self, eps: float) -> bool:
@@ -39,12 +39,12 @@ class Rule(Struct, frozen=True):
 
 
 def threshold_of(eps: float) -> float:
-    """Return the weighted sum that corresponds to the margin `eps`."""
+    """Return the weighted sum for the margin `eps`."""
     return 2 * atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
 
 
 def denying_weight(threshold: float) -> float:
-    """Return a weight that denies a call on its own, at a distance of 1 from the threshold."""
+    """Return a weight that denies a call alone, at a distance of 1 from the threshold."""
     return max(1.0 - threshold, 1.0)
 
 
@@ -60,9 +60,7 @@ Over = Literal["deny", "ask"]
 
 
 class Limit(Struct, frozen=True):
-    """A limit on the number of calls within a period, counted per tenant, per agent, or per value in the context or the
-    call.
-    """
+    """A limit on the number of calls in a period: per tenant, per agent, or per value in the context or the call."""
 
     name: str
     policy: str
@@ -73,7 +71,7 @@ class Limit(Struct, frozen=True):
     per: str = "tenant"
     """`tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
     over: Over = "deny"
-    """The decision on a call that would exceed the limit."""
+    """The decision on a call above the limit."""
 
     @property
     def text(self) -> str:
@@ -81,13 +79,13 @@ class Limit(Struct, frozen=True):
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 
     def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
-        """Return the tenant, agent or value that a call is counted against. None if unknown."""
+        """Return the tenant, agent or value that a call counts against. None if unknown."""
         where, _, name = self.per.partition(".")
         if where == "tenant":
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        # Compare names in the same way as ids, so that a different spelling is counted as the same customer.
+        # Compare names like ids, so that a different spelling is the same customer.
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
@@ -98,7 +96,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def whom(self) -> str:
-        """Return the name of what calls are counted by, such as `agent`."""
+        """Return the name of the limit's subject, such as `agent`."""
         return f"`{self.per.rpartition('.')[2]}`"
 
 
@@ -114,15 +112,15 @@ class LintFinding(Struct, frozen=True):
     rules: tuple[str, ...]
     message: str
     subject: str = ""
-    """The action that can never be taken, or the predicate that can never have a value."""
+    """The action that can never be taken, or the predicate that never has a value."""
 
 
 def lint(
     rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None
 ) -> list[LintFinding]:
-    """Return all faults. `ways` lists the predicates that have a definition; None skips the check for definitions.
+    """Return all faults. `ways` lists the predicates that have a definition. None skips that check.
 
-    A question that cannot be settled within the caps is not reported.
+    A possible fault that cannot be settled within the caps is not reported.
     """
     every = list(rules)
     found: list[LintFinding] = []
@@ -141,7 +139,7 @@ def lint(
 
 
 def is_hopeless(formula: Formula) -> bool:
-    """Whether the formula is unsatisfiable. Returns False if this cannot be settled."""
+    """Whether the formula is unsatisfiable. False if this cannot be settled."""
     own = alphabet(formula)
     try:
         plain = automaton(own).plain
@@ -172,7 +170,7 @@ def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
 
 
 def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
-    """Return the smallest consistent set of rules that together forbid the action in every case."""
+    """Return the smallest consistent set of rules that forbids the action in every case."""
     taken = Eventually(Atom(action))
     tries = 0
     for size in range(1, SUBSET_CAP + 1):

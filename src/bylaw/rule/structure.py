@@ -1,4 +1,4 @@
-"""Groups rules into circuits by action, and measures how vague the predicates are (ShieldAgent, Eq. 3)."""
+"""Groups rules into circuits by action, and measures how vague predicates are (ShieldAgent, Eq. 3)."""
 
 import math
 import zlib
@@ -42,7 +42,7 @@ class HashedNgrams:
             pieces = [padded[i : i + n] for n in SIZES for i in range(max(1, len(padded) - n + 1))]
             for piece in (*pieces, padded):
                 code = zlib.crc32(piece.encode())
-                # Giving each piece a sign makes collisions cancel out on average.
+                # With random signs, collisions cancel out on average.
                 vector[code % PLACES] += 1.0 if code & 0x8000_0000 else -1.0
         return normalised(vector)
 
@@ -62,9 +62,7 @@ LARGE = 80
 
 
 def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
-    """Return the cluster number of each node. If no `count` is given, the largest eigengap determines the number of
-    clusters.
-    """
+    """Return each node's cluster number. By default, the largest eigengap gives the number of clusters."""
     size = len(adjacency)
     if size <= 1:
         return [0] * size
@@ -81,7 +79,7 @@ def spectral_clusters(adjacency: Matrix, count: int | None = None) -> list[int]:
 
 
 def eigenpairs(matrix: Matrix) -> tuple[list[float], list[list[float]]]:
-    """Return the eigenvalues of a symmetric matrix in ascending order, with their eigenvectors.
+    """Return a symmetric matrix's eigenvalues in ascending order, with their eigenvectors.
 
     Uses Jacobi rotations or, for a large matrix, scipy if the extra `learn` is installed.
     """
@@ -126,7 +124,7 @@ def _rotate(a: list[list[float]], turned: list[list[float]], p: int, q: int) -> 
 
 
 def _grouped(points: Sequence[Sequence[float]], count: int) -> list[int]:
-    """Group points by k-means with starting points that are far apart. Ties go to the earlier cluster."""
+    """Group points by k-means with starting points far apart. Ties go to the earlier cluster."""
 
     def distance(left: Sequence[float], right: Sequence[float]) -> float:
         return math.fsum((x - y) ** 2 for x, y in zip(left, right, strict=True))
@@ -153,15 +151,15 @@ Texts = Mapping[str, str]
 
 
 class Clusters(msgspec.Struct, frozen=True):
-    """State predicates that belong together. Used for browsing and pruning."""
+    """State predicates that belong together, for browsing and pruning."""
 
     labels: dict[str, int]
     merged: dict[str, int]
-    """The clusters after Algorithm 3, lines 7 to 11, which merge clusters with co-occurring predicates."""
+    """The clusters after Algorithm 3, lines 7 to 11, which merges clusters with co-occurring predicates."""
 
     @property
     def groups(self) -> list[list[str]]:
-        """The predicates of each cluster before merging."""
+        """Each cluster's predicates before merging."""
         found: dict[int, list[str]] = {}
         for name, label in self.labels.items():
             found.setdefault(label, []).append(name)
@@ -209,7 +207,7 @@ def cluster(
     threshold: float = 0.8,
     embed: Embedder | None = None,
 ) -> Clusters:
-    """Cluster state predicates (Algorithm 3, lines 1 to 11). Two predicates are adjacent if they share a rule or have
+    """Cluster state predicates (Algorithm 3, lines 1 to 11). Predicates are adjacent if they share a rule or have
     similar vectors.
     """
     place = {name: i for i, name in enumerate(states)}
@@ -236,8 +234,7 @@ def circuits(rules: Sequence[Rule], actions: Iterable[str], *, eps: float = 0.0)
 
 
 def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Return the rules that mention the action, and the physical rules connected to those rules through shared
-    predicates.
+    """Return the rules that mention the action, and the physical rules that share predicates with them.
 
     Any other rule has the same value with and without the action.
     """
@@ -257,8 +254,7 @@ def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
 def by_clusters(action: str, rules: Sequence[Rule], clusters: Clusters) -> list[Rule]:
     """Return every rule in every cluster that has a rule about the action (Algorithm 3, lines 12 to 25).
 
-    A rule without state predicates belongs to no cluster and therefore to no circuit. The paper does not define this
-    case.
+    A rule without state predicates has no cluster and so no circuit. The paper does not define this case.
     """
     chosen: set[str] = set()
     for label in sorted(set(clusters.merged.values())):
