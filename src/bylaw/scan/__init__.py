@@ -1,4 +1,4 @@
-"""Finds patterns in logs without a pack. Start with `survey`."""
+"""Finds patterns in logs without a pack. Start at `survey`."""
 
 from bylaw.scan.survey import Scan, Survey, scan
 

@@ -1,8 +1,8 @@
-"""Guesses a tool's effect from its name, its definition and its results.
+"""Guesses a tool's effect from its name, definition and results.
 
-Each piece of evidence adds weight to one effect. The effect with the most weight is the guess, and its lead over the
-others determines the confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer
-can correct the guesses in a file.
+Each piece of evidence adds weight to one effect. The heaviest effect is the guess. Its lead over the others is the
+confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the guesses
+in a file.
 """
 
 import math
@@ -20,7 +20,7 @@ from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.policy.yaml import read_record, read_yaml_file
 
 EffectHint = tuple[Effect, float, str]
-"""An effect, the weight of its evidence, and a description."""
+"""Evidence: an effect, its weight, and a description."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
 
 
@@ -28,13 +28,13 @@ class Guess(Struct, frozen=True):
     tool: str
     effect: Effect
     sure: float
-    """A number from 0 to 1. It is 1 only for an effect that a reviewer set."""
+    """A number from 0 to 1. Only an effect set by a reviewer has 1."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
     trajectories: int = 0
     declaration: str = ""
-    """The line for tools.yaml that declares the most frequent error of a write, if no log flags that error."""
+    """A line for tools.yaml that declares a write's most frequent error, if the logs do not flag it."""
 
 
 class Behaviour:
@@ -43,17 +43,15 @@ class Behaviour:
         self.trajectories = 0
         self.refused = 0
         self.unflagged: Counter[str] = Counter()
-        """Declarations for results that look like errors but are not marked as errors."""
+        """Declarations for results that look like unflagged errors."""
         self.same = 0
-        """How many repeated calls in a conversation had the same result."""
+        """How many repeated calls had the same result as before."""
         self.changed = 0
-        """The number of times that another tool's result changed between two equal calls, before and after a call of
-        this tool. The calls share a value.
-        """
+        """How often another tool's result changed after a call of this tool with the same value."""
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions. Most tools have a single definition."""
+        """Evidence from recorded definitions. Most tools have only one."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
@@ -73,7 +71,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
 
 
 def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
-    """Return the effect with the most weight, and the confidence in it."""
+    """Return the effect with the most weight, and the confidence."""
     score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
     for side, weight, _ in evidence:
         score[side] += weight
@@ -83,7 +81,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 
 
 def by_name(tool: str) -> list[EffectHint]:
-    """Return the evidence from a tool's name, namely its first known verb."""
+    """Return the evidence from the first known verb in a tool's name."""
     if hands_over(tool):
         return [("none", 3.0, "its name suggests a handover to a person")]
     for position, word in enumerate(words_of(tool)):
@@ -94,7 +92,7 @@ def by_name(tool: str) -> list[EffectHint]:
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
-    """Return the evidence from a recorded definition: MCP's hints, and the first verb of the description."""
+    """Return the evidence from a recorded definition: MCP's hints, and the description's first verb."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
     evidence: list[EffectHint] = []
@@ -114,7 +112,7 @@ def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
 
 
 def defined_name(definition: Mapping[str, Any]) -> str:
-    """Return the name of a tool from its recorded definition, which may be wrapped as a function."""
+    """Return the name of a tool from its definition, which may be wrapped as a function."""
     name = (_mapping(definition.get("function")) or definition).get("name")
     return name if isinstance(name, str) else ""
 
@@ -140,8 +138,8 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write. Only the call's own conversation is considered, so the order of conversations does
-    not matter.
+    """Whether a call may be a write. Only its own conversation is considered, so the order of conversations does not
+    matter.
     """
     if tool in known:
         return known[tool] == "write"
@@ -155,7 +153,7 @@ class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_effects(path: Path) -> dict[str, Effect]:
-    """Read the effects that a reviewer set, by tool. All errors in the file are reported together."""
+    """Read the effects set by a reviewer, by tool. All errors in the file are reported together."""
     read = read_record(read_yaml_file(path), EffectsFile)
     if read.faults:
         raise PackError(read.faults, place=str(path))
@@ -165,7 +163,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
-    """Return the text of an effects file, with the confidence and reasons for each guess."""
+    """Return the text of an effects file, with each guess, its confidence and its reasons."""
     lines = ["# Inferred by `bylaw scan`. Correct this file and pass it back with --effects.", "effects:"]
     for guess in guesses:
         name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)

@@ -1,7 +1,7 @@
-"""Finds tools for which an argument says what a call does (SQL, shell commands, page elements), and drafts actions for
-them.
+"""Finds tools with an argument that says what the call does (SQL, shell commands, page elements), and drafts actions
+for them.
 
-An argument's kind is determined by parsing its values, never from its name.
+Only the values show the kind of an argument, never its name.
 """
 
 import itertools
@@ -27,36 +27,36 @@ from bylaw.trace import Call, Result
 Kind = Literal["sql", "shell", "page"]
 
 TRIES = 30
-"""If no reader understands this many values of an argument, its values are no longer parsed."""
+"""If this many values of an argument cannot be parsed, no more are tried."""
 MOST_CHARACTERS = 10_000
 LISTED = 8
-"""The number of elements with one role that get their own actions, and the number of parts that a summary shows."""
+"""How many elements of a role get their own actions, and how many parts a summary shows."""
 _HELD: Mapping[Kind, str] = {"sql": "SQL", "shell": "shell commands", "page": "an element of a page"}
 
 
 class Part(Struct, frozen=True, order=True):
-    """What a call does: a kind of statement, a program, or the role of an element with its name and page."""
+    """What a call does: a kind of statement, a program, or an element's role with its name and page."""
 
     what: str
     writes: bool = True
     name: str = ""
     page: str = ""
-    """The path of the page's address. Parts with digits become `*`."""
+    """The path of the page's address, with `*` for parts with digits."""
 
 
 class Generic(Struct, frozen=True):
-    """A tool for which an argument says what a call does."""
+    """A tool with an argument that says what the call does."""
 
     tool: str
     argument: str
     kind: Kind
     calls: int
     unread: int
-    """The number of calls whose argument could not be parsed."""
+    """The number of calls with an argument that could not be parsed."""
     parts: tuple[tuple[Part, int], ...]
-    """What the calls do, most frequent first."""
+    """What the calls do. The most frequent comes first."""
     tables: tuple[str, ...] = ()
-    """The tables that SQL statements name."""
+    """The tables named in SQL statements."""
 
 
 class _Argument:
@@ -64,8 +64,8 @@ class _Argument:
         self.calls = 0
         self._read: Counter[Kind] = Counter()
         self._sure: Counter[Kind] = Counter()
-        """Values that contain a part which certainly only reads, or which writes to known tables. Prose hardly ever
-        contains such a part.
+        """Values with a part that certainly only reads, or that writes to known tables. Prose hardly ever
+        contains one.
         """
         self._tables: set[str] = set()
         self._parts: dict[Kind, Counter[Part]] = {"page": Counter(), "sql": Counter(), "shell": Counter()}
@@ -94,7 +94,7 @@ class _Argument:
 
     @property
     def kind(self) -> Kind | None:
-        """The reader that understands at least half of the values, or None."""
+        """The reader that can parse at least half of the values, or None."""
         for kind in self._parts:
             if self._sure[kind] and 2 * self._read[kind] >= self.calls and 5 * self._sure[kind] >= self._read[kind]:
                 return kind
@@ -121,7 +121,7 @@ def _parsed(read: Callable[[str], Iterable[Any]], text: str) -> Sequence[Any]:
 
 
 class GenericTools:
-    """Counts what the calls of generic tools do."""
+    """Counts what calls of generic tools do."""
 
     def __init__(self) -> None:
         self._arguments: defaultdict[tuple[str, str], _Argument] = defaultdict(_Argument)
@@ -142,7 +142,7 @@ class GenericTools:
 
 
 def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the strings in a call's arguments, including those inside listed records, such as form fields."""
+    """Yield the strings in a call's arguments, including strings in lists of records, such as form fields."""
     for name, value in arguments.items():
         if isinstance(value, str):
             yield name, value
@@ -153,9 +153,7 @@ def _texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def draft_actions(found: Sequence[Generic]) -> str:
-    """Draft `actions:` for tools.yaml, with a guess for everything that the logs contain. A person must add the
-    rest.
-    """
+    """Draft `actions:` for tools.yaml with guesses from the logs. A person must complete them."""
     if not found:
         return ""
     lines = [
@@ -179,7 +177,7 @@ def draft_actions(found: Sequence[Generic]) -> str:
 
 
 def summary(found: Generic) -> str:
-    """Describe, on one line, what a tool's calls do."""
+    """Describe what a tool's calls do on one line."""
     told = f"{found.calls:,} calls with {_HELD[found.kind]} in `{found.argument}`"
     if found.kind == "page":
         listed = [f'{part.what} "{part.name}" on {part.page} {count:,}' for part, count in found.parts]
@@ -214,7 +212,7 @@ def _drafts(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _on_pages(found: Generic) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Draft an action for each role and name of an element. If a role has many names, draft a single action for it."""
+    """Draft an action for each role and name of an element. A role with many names gets a single action."""
     by_role: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for part, _ in found.parts:
         by_role[part.what][part.name].add(_pattern(part.page))

@@ -1,4 +1,4 @@
-"""Finds look-ups that usually precede a write, writes that lack these look-ups, and the sources of arguments."""
+"""Finds look-ups that usually precede a write, writes without these look-ups, and the sources of arguments."""
 
 import re
 from bisect import insort
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Firsts(Generic[T]):
-    """Keeps the first `most` items in their order."""
+    """Keeps the first `most` items in order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -40,20 +40,20 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""The tools connected with a value, each with its strongest link to the value."""
+"""The tools whose calls share a value, each with its strongest link."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
-# A time of day is not a field. `10:13` does not show 13.
+# In a time of day, the number after the colon is not a field's value: `10:13` does not show 13.
 _IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
 _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How a write was prepared. Two instances are equal if the writes were prepared in the same way."""
+    """How a write was prepared. Writes with the same preparation are equal."""
 
     covers: frozenset[tuple[str, ValueCover]]
-    """The links of each argument's values, by the argument's path."""
+    """The links of each argument's values by path."""
     chained: frozenset[str]
 
 
@@ -69,7 +69,7 @@ class EarlierCall(Struct, frozen=True, dict=True):
 
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
-    """Yield the arguments that may be identifiers, with their paths. Dates, amounts and flags are left out."""
+    """Yield the arguments that may be identifiers, with paths. Dates, amounts and flags are left out."""
     for path, value in leaf_values(arguments):
         if (name := _name(path, value)) is not None:
             yield path, name
@@ -92,7 +92,7 @@ def is_id(path: str) -> bool:
 
 
 def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
-    """Return how the look-ups made so far are connected with a call that has these arguments."""
+    """Return how the earlier look-ups relate to a call with these arguments."""
     covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
@@ -118,10 +118,10 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 
 
 def stance(value: str, text: str) -> Bond | None:
-    """Return how `value` occurs in a result: as a field or key of a record, in a list or running text, or not at all.
+    """Return how a result contains `value`: as a field or key of a record, in a list or running text, or not at all.
 
-    Only the neighbouring characters are examined, so that results need not be decoded. This is accurate enough for
-    guesses, but it is never used for verdicts.
+    Only nearby characters are checked, so that results need not be decoded. This is accurate enough for guesses and
+    never used for verdicts.
     """
     here = occurs(value, text)
     if here < 0:
@@ -150,17 +150,17 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""A look-up of the same id is usual if at least this share of the writes are preceded by it."""
+"""A look-up of the same id is usual if it precedes at least this share of the writes."""
 _BELONGS = 0.9
-"""A look-up of records that only refer to the id is usual if the lower bound of its share is at least this high."""
+"""A look-up of records that only refer to the id is usual if the lower bound of its share is at least this."""
 _ADDS = 0.1
-"""An alternative is named only if it covers at least this much more."""
+"""An alternative is added only if it covers at least this share more."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""The minimum number of look-ups needed to distinguish a write."""
+"""The minimum number of look-ups needed to tell writes apart."""
 FEWEST = 3
-"""The minimum number of writes needed to show that a look-up is usual."""
+"""The minimum number of writes for a usual look-up."""
 
 
 class CallPlace(Struct, frozen=True):
@@ -170,7 +170,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A sort key for natural order, in which `chat-9` comes before `chat-10`."""
+        """A sort key for natural order: `chat-9` before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -178,11 +178,11 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """A group of look-ups, one of which usually precedes a write, for a value from the write's arguments."""
+    """Look-ups for a value in a write's arguments. One of them usually precedes the write."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The arguments of the write to which the look-ups refer. It is empty if other look-ups make the connection."""
+    """The arguments that the look-ups refer to. Empty if the connection is through other look-ups."""
     reason: HabitReason
     hits: int
     cases: int
@@ -190,23 +190,23 @@ class Habit(Struct, frozen=True):
     high: float
     """The upper bound of Wilson's interval for `hits` out of `cases`."""
     sure: float
-    """How certain it is that the write needs the look-up: the lower bound of the interval, multiplied by the confidence
-    in the effects.
+    """The certainty that the write needs the look-up: the interval's lower bound, multiplied by the confidence in the
+    effects.
     """
     lacking: tuple[CallPlace, ...] = ()
-    """The first calls without the look-up. The total number of such calls is `cases - hits`."""
+    """The first calls without the look-up. There are `cases - hits` such calls."""
     shown: int = 0
     """How many calls without the look-up had seen a record with the value in another look-up's result."""
     shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
-    """How the calls of a write tool were prepared, with the first examples of each kind of preparation."""
+    """How the calls of a write tool were prepared, with examples of each kind."""
 
     def __init__(self, examples: int) -> None:
         self.patterns: Counter[Preparedness] = Counter()
         self.together: set[str] = set()
-        """Tools that occur in the same conversations."""
+        """Tools in the same conversations."""
         self._examples: dict[Preparedness, Firsts[CallPlace]] = {}
         self._most = examples
 
@@ -215,7 +215,7 @@ class Preparation:
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
-        """Return the first calls that were prepared in one of these ways, one group after the other."""
+        """Return the first calls with one of these preparations, one group after another."""
         found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
@@ -224,7 +224,7 @@ class Preparation:
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
-    """Return the look-ups that usually precede `tool`, with the most certain first."""
+    """Return the look-ups that usually precede `tool`, most certain first."""
     own = prepared[tool]
     reads = {name for name, guess in guesses.items() if guess.effect == "read"}
     found: list[Habit] = []
@@ -249,7 +249,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether one of `tools` covered every value at `path`. None if the call lacks the argument."""
+    """Whether `tools` covered every value at `path`. None if the call does not have the argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -267,7 +267,7 @@ def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond,
 
 
 def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
-    """Build a small set of look-ups that covers the argument in most calls, using a greedy search."""
+    """Greedily build a small set of look-ups that covers the argument in most calls."""
     present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
     left = sorted(present & reads)
     chosen: list[str] = []
@@ -285,9 +285,9 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _further(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Return other usual look-ups of the same id, such as a look-up of an account's limits.
+    """Return other usual look-ups of the same id, such as an account's limits.
 
-    If nearly every call was preceded by them, also return look-ups of records that only refer to the id.
+    Also return look-ups of records that only refer to the id, if nearly every call has them.
     """
     by_id = [_habit(own, path, (name,), ("keyed",), "keyed") for name in sorted(reads)]
     by_record = [_habit(own, path, (name,), ("shows",), "belongs") for name in sorted(reads)]
@@ -303,8 +303,8 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """Return the habit of calling `tools` for one argument. `others` contains look-ups that may have named the same
-    entity.
+    """Return the habit of calling `tools` for one argument. `others` are look-ups that may have named the
+    same entity.
     """
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
@@ -313,7 +313,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # Calls with a value that no result had shown come first.
+    # Put calls first if no result had shown the value.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -332,9 +332,9 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Return look-ups that only some cases require.
+    """Return look-ups that are needed only in some cases.
 
-    These look-ups are rare before this write, but even rarer before other writes.
+    They are rare before this write, but rarer before other writes.
     """
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
@@ -370,11 +370,11 @@ class Strange(Struct, frozen=True):
     place: CallPlace
     value: str
     source: str = ""
-    """If the value comes from free text, the tool and step of the result that contained it, such as `read_file @2`."""
+    """For a value from free text, the tool and step of the result, such as `read_file @2`."""
 
 
 class Argument(Struct, frozen=True):
-    """An argument of a write tool, and where its values come from."""
+    """An argument of a write tool, and the origins of its values."""
 
     tool: str
     name: str
@@ -386,32 +386,25 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether the argument has only a few different values, such as kinds and classes. The origin of such values does
-    not matter.
-    """
+    """Whether the argument has only a few different values, such as classes. Their origin does not matter."""
     sure: float
-    """How certain it is that a value without an origin is unusual: the lower bound of the share of values that have an
+    """The certainty that a value without an origin is unusual: the lower bound of the share of values with an
     origin.
     """
     ids: bool = False
-    """Whether the values are identifiers: codes, addresses or links."""
+    """Whether the values are identifiers, such as codes, addresses or links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without an origin, if nearly all other values have one. For a few ids, it is enough that the
-    others may have one.
-    """
+    """The first values without an origin, if this is unusual for the argument."""
     left_out: tuple[Strange, ...] = ()
-    """The first values without an origin, if too few other values have an origin or if the argument has only a few
-    values.
-    """
+    """The first values without an origin, if this is not unusual for the argument."""
     from_text: tuple[Strange, ...] = ()
-    """The first values found only in free text inside a result."""
+    """The first values that appear only in a result's free text."""
 
     @property
     def usual(self) -> bool:
-        """Whether nearly all values have an origin, so that a value without one is unusual."""
+        """Whether a value without an origin is unusual, because nearly all values have one."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented. If there are only a few values, it is enough that nearly all of them may have an
-        # origin.
+        # Ids are rarely invented, so use the upper bound. A few values then suffice.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 

@@ -13,10 +13,10 @@ from bylaw.policy.verb import words_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
-"""The number of a tool's results that are examined. More are not needed, because the shapes repeat."""
+"""The maximum number of results to examine per tool. The shapes of results repeat."""
 _WORDS = 8
 _SEEN = 300
-"""The number of distinct values that are kept for a field or argument, so that fields can be compared."""
+"""The maximum number of different values to keep for a field or argument. Fields are compared by these values."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -25,7 +25,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often the field is present, and the types and words of its values."""
+    """The values of one field or argument: how often it is present, and its types and words."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -45,7 +45,7 @@ class SeenValues:
             self.seen.add(str(value)[:80])
 
     def joined(self, other: "SeenValues") -> "SeenValues":
-        """Merge the values of a field that appears in the results of two tools."""
+        """Merge the values of a field from two tools' results."""
         if other is self:
             return self
         made = SeenValues()
@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values. It is `string` if there are no values or if no type fits them all."""
+        """The type that fits all values. It is `string` if there is no such type or there are no values."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
@@ -74,22 +74,22 @@ class SeenValues:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """The values, if there are few of them and each occurs nearly twice on average."""
+        """The values, if they are few and mostly repeated."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
 
 
 class RecordShape:
-    """The records at one location in a tool's results."""
+    """The records at one path in a tool's results."""
 
     def __init__(self) -> None:
         self.count = 0
         self.asked: Counter[str] = Counter()
-        """Arguments whose value was the key of the record."""
+        """Arguments with the record's key as their value."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
-        """Fields whose value repeats within one result. They cannot be keys."""
+        """Fields with repeated values in one result. They cannot be keys."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
         for record in records:
@@ -103,25 +103,25 @@ class RecordShape:
 
 
 class Shape:
-    """The shape that a tool's calls and results have in logs."""
+    """The shape of a tool's calls and results in logs."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """The records in the results, by `each` path. The path of the result itself is empty."""
+        """The records in the results by `each` path. The path of the whole result is empty."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
-        """The records that are rows of a table, by path and entity."""
+        """The database rows in the results, by path and entity."""
         self.promised: dict[str, SeenValues] = {}
-        """The result fields that the tool's definition promises."""
+        """The result fields in the tool's definition."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments that every call has. If there are no calls, the arguments that the definition requires."""
+        """The arguments in every call or, without calls, those that the definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
@@ -135,11 +135,11 @@ class Shape:
 
 
 RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tuple[str, ...]]"]
-"""Takes tool, record and arguments, and returns the entity and key of the row, or an empty name."""
+"""Takes a tool, a record and arguments. Returns the row's entity and key, or an empty name."""
 
 
 class Shapes:
-    """Shapes by tool, collected over conversations. `kind_of` recognises the rows of database tables."""
+    """Shapes by tool, collected from conversations. `kind_of` recognises database rows."""
 
     def __init__(self, kind_of: RowKind | None = None) -> None:
         self.tools: dict[str, Shape] = {}
@@ -210,8 +210,8 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the records in a result. The result may be a record, may list records, or may be a wrapper around one
-    record or a list.
+    """Return the records in a result. The result may be a record, a list of records, or an object that
+    contains either.
     """
     match value:
         case dict():
@@ -221,7 +221,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may contain lists, but a wrapper contains little else than lists or records.
+            # A record may contain lists. A wrapper contains little besides lists or records.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -238,12 +238,12 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
-    """Return the only record in an envelope such as `{"ok": true, "account": {...}}`."""
+    """Return the only record in a wrapper such as `{"ok": true, "account": {...}}`."""
     rest = [name for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # If every part is an object, the value is a table keyed by name.
+    # If every part is an object, the value is a table with names as keys.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]
@@ -257,7 +257,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 def type_of(value: Any) -> FieldType | str:
-    """Return the field type of a value. It is `null` for None."""
+    """Return the field type of a value, such as `null` for None."""
     match value:
         case None:
             return "null"
@@ -280,8 +280,8 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """Return parameters for `tools.yaml`, taken from the recorded schema or, if there is none, from the calls'
-    arguments. Optional ones have a `?`.
+    """Return parameters for `tools.yaml` from the recorded schema or, without one, from the calls. Optional parameters
+    have a `?`.
     """
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
@@ -299,7 +299,9 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """Return the words of a name, except those that mean id. `reservationId` and `reservation` are equal."""
+    """Return the words of a name except those that mean id. For example, `reservationId` and `reservation`
+    are equal.
+    """
     words = words_of(name)
     while words and words[-1] in TAILS:
         words.pop()
@@ -307,12 +309,12 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """Return the name that refers to a part of a key, ignoring case, separators and the word `id`."""
+    """Return the name in `names` for a part of a key. Case, separators and the word `id` are ignored."""
     if part in names:
         return part
     words = words_of(part)
     same = [name for name in names if words and words_of(name) == words]
-    # A part called `id` is the id of its own entity.
+    # A part with the name `id` is the id of its own entity.
     meant = bare(part) or tuple(words_of(thing))
     same = same or [name for name in names if meant and bare(name) == meant]
     return same[0] if same else ""
@@ -328,6 +330,6 @@ def singular(word: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a guard can use the text as an attribute name."""
+    """Whether guards can use the text as an attribute name."""
     plain = text.isidentifier() and text.isascii() and len(text) < _SHORT
     return plain and not text.startswith("_") and not keyword.iskeyword(text)

@@ -1,4 +1,4 @@
-"""Drafts a pack from logs and a policy document. Every guess is marked."""
+"""Drafts a pack from logs and a policy document. Guesses are marked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -23,12 +23,12 @@ _MARK = "(example written by init)"
 
 
 class Example(Struct, frozen=True):
-    """An example guard, which requires that the record named by a write exists and was looked up."""
+    """An example guard. It requires that the record named by a write exists and was looked up."""
 
     tool: str
     thing: LoggedThing
     arguments: tuple[str, ...]
-    """The arguments of the write that name the record, in the order of its key."""
+    """The arguments of the write that name the record, in key order."""
 
     @property
     def id(self) -> str:
@@ -46,7 +46,7 @@ class Example(Struct, frozen=True):
 
 
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
-    """Choose the write that is most often preceded by a look-up of a record named in its arguments."""
+    """Choose the write that most often follows a look-up of a record in its arguments."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -108,7 +108,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """Return a field that can serve as an example. A key that different tools spell differently is not suitable."""
+    """Return a field for an example. A key with different spellings in different tools is not suitable."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -141,29 +141,29 @@ def _literal(value: str, shape: Shape, name: str) -> Any:
 _WIDE = 110
 _UNDECIDED = "undecided"
 _ROWS = 20
-"""A field with few values becomes an enumeration if there are at least this many rows."""
+"""A field with few values becomes an enumeration only if there are at least this many rows."""
 _LOOKED_UP = "an example: its guard requires only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
-"""Verbs of writes that may create or delete an entity."""
+"""Verbs for writes that may create or delete an entity."""
 
 
 class Skeleton(Struct, frozen=True):
-    """The files of a new pack by path, and the sources from which they were made."""
+    """The files of a new pack by path, and their sources."""
 
     files: dict[str, str]
     scan: Scan
     things: tuple[str, ...]
     sentences: int
     example: str
-    """The id of the policy that has the example guard. It is empty if no write names a logged record."""
+    """The id of the example guard's policy. Empty if no write names a logged record."""
     whole: frozenset[str] = frozenset()
-    """Tools whose results are plain text, such as an id."""
+    """Tools that return plain text, such as an id."""
     undeclared: tuple[str, ...] = ()
-    """Tools that are called in the logs but are not in the catalogue."""
+    """Tools in the logs that are not in the catalogue."""
     places: dict[str, str] = {}
-    """The location of each entity in the database, for `world:`."""
+    """Where each entity is in the database, for `world:`."""
     unread: frozenset[str] = frozenset()
-    """Entities that no known tool shows."""
+    """Entities not shown by any known tool."""
 
 
 def skeleton(
@@ -175,10 +175,10 @@ def skeleton(
     catalogue: Mapping[str, Mapping[str, Any]] | None = None,
     tables: Sequence[Table] = (),
 ) -> Skeleton:
-    """Draft the files of a pack for `document` from `trajectories`.
+    """Draft the files of a pack from `document` and `trajectories`.
 
-    `catalogue` contains each tool's description, parameters, effect and output, as in the pack's `tools.json`. `tables`
-    are read from the tools' database.
+    `catalogue` contains each tool's description, parameters, effect and output, as in `tools.json`. `tables` come from
+    the tools' database.
     """
     catalogue = catalogue or {}
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
@@ -324,7 +324,7 @@ def _names(tools: Sequence[str]) -> str:
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
-    """Return a tool on one line if it fits, otherwise with each part on its own line."""
+    """Return a tool on one line if it fits. Otherwise, put each part on its own line."""
     whole = f"  {word(name)}: {flow(body)}"
     if len(whole) <= _WIDE:
         return [whole]
@@ -332,8 +332,8 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """Return the changes that a write is assumed to make: changes to all fields, except keys, of the entities that its
-    arguments name.
+    """Return the changes that a write is assumed to make: to all fields, except keys, of the entities in its
+    arguments.
     """
     if set(words_of(tool)) & _ENDING:
         return []
@@ -353,7 +353,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """Return the arguments that use another name for a key, such as `loan_id` for loans with an `id`."""
+    """Return the arguments with another name for a key, such as `loan_id` for loans with an `id`."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -401,7 +401,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
 
 
 def _observations(found: Sequence[LoggedThing]) -> list[str]:
-    """Return the observations of each tool. A look-up that shows only its own entity needs none."""
+    """Return the observations of each tool. A look-up of only its own entity needs none."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:
@@ -444,7 +444,7 @@ def _policies(document: Document, example: Example | None) -> str:
         "    spans:",
     ]
     heading: str | None = None
-    # A quote covers all occurrences of its text, so a repeated sentence is listed once.
+    # A quote covers every occurrence of its text, so list a repeated sentence once.
     first = {each.text: each for each in reversed(document.sentences)}
     for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:

@@ -22,31 +22,31 @@ EXAMPLES = 20
 
 
 class Write(Struct, frozen=True):
-    """A write tool, the look-ups that usually precede its calls, and the origins of its arguments."""
+    """A write tool, its usual look-ups, and the origins of its arguments."""
 
     tool: str
     cases: int
-    """The number of accepted calls. Refused calls are left out, because they changed nothing."""
+    """The number of calls, without refused ones."""
     habits: tuple[Habit, ...]
     arguments: tuple[Argument, ...]
 
 
 class Scan(Struct, frozen=True):
-    """The results of a survey, with the confidence in each."""
+    """The results of a survey with their confidence."""
 
     trajectories: int
     unreadable: int
-    """The number of records that could not be read."""
+    """The number of unreadable records."""
     agents: dict[str, int]
     formats: dict[str, int]
     tools: tuple[Guess, ...]
     writes: tuple[Write, ...]
     faults: tuple[str, ...] = ()
-    """The first errors for records that could not be read."""
+    """The first errors for unreadable records."""
     evidence: tuple[LookupEvidence, ...] = ()
-    """The number of results that were captured and readable, for each look-up."""
+    """For each look-up, the number of captured and readable results."""
     generic: tuple[Generic, ...] = ()
-    """Tools for which an argument says what a call does."""
+    """Tools with an argument that says what the call does."""
 
 
 def scan(
@@ -55,8 +55,8 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """Survey `trajectories`. `effects` replaces the guessed effects of the given tools, and `examples` limits the
-    number of calls listed for each result.
+    """Survey `trajectories`. `effects` replaces the guesses for some tools. `examples` is the maximum number of calls
+    to list per result.
     """
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
@@ -65,7 +65,7 @@ def scan(
 
 
 class Survey:
-    """Counts that are collected over conversations, with a limited number of examples."""
+    """Counts from many conversations, and a limited number of examples."""
 
     def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
@@ -82,11 +82,11 @@ class Survey:
         self._origins: dict[tuple[str, str], Origins] = {}
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool from the catalogue, even if no log contains a call of it."""
+        """Add a tool from the catalogue, even if no log has calls of it."""
         self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
-        """Add a conversation, or an error if the conversation could not be read."""
+        """Add a conversation, or the error for an unreadable one."""
         if isinstance(trajectory, BylawError):
             self._unreadable += 1
             self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
@@ -129,7 +129,7 @@ class Survey:
         )
 
     def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[EffectHint, ...]]) -> list[int]:
-        """Count how tools behaved. Return the steps of accepted calls that may be writes."""
+        """Count the results of each tool. Return the steps of accepted calls that may be writes."""
         suspect: dict[str, bool] = {}
         answered: dict[int, bool] = {}
         earlier: dict[tuple[str, str], tuple[int, str]] = {}
@@ -166,8 +166,8 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Add the evidence that a repeated look-up gives, both about the look-up and about the calls in between that
-        share a value with it.
+        """Add evidence from a repeated look-up, about the look-up itself and about calls in between with the same
+        value.
         """
         if not between:
             self._behaviour[call.tool].same += before == after
@@ -197,7 +197,7 @@ class Survey:
             own.add(link(call.arguments, earlier), place)
             own.together |= called
             for path, value in dict.fromkeys(leaf_values(call.arguments)):
-                # Small integers occur everywhere, so their origin means nothing.
+                # Small integers occur everywhere, so their origin is irrelevant.
                 if isinstance(value, str) or not (abs(value) < 20 and value == int(value)):
                     origins = self._origins.setdefault((call.tool, path), Origins(self._examples))
                     origins.add(value, provenance.origin(value, before=start), place)
@@ -205,7 +205,7 @@ class Survey:
     def _lookups(
         self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
     ) -> list[EarlierCall]:
-        """Return the look-ups whose results the agent had before its turn began."""
+        """Return the look-ups with results from before the agent's turn."""
         found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]

@@ -1,4 +1,4 @@
-"""Drafts entities from logs and databases: their keys and fields, and the results that show the entities."""
+"""Drafts entities from logs and databases: their keys, their fields, and the results that show them."""
 
 import json
 import sqlite3
@@ -18,23 +18,23 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""The minimum share of a record's fields that a table must have to be the record's table."""
+"""The minimum share of a record's fields that its table must have."""
 
 
 class Table(Struct, frozen=True):
-    """An SQLite table, or a list or object of records in JSON."""
+    """An SQLite table, or JSON records in a list or object."""
 
     entity: str
     key: tuple[str, ...]
     fields: Mapping[str, SeenValues]
     rows: int
     world: Mapping[str, str]
-    """Where the table is, for `world:` in entities.yaml."""
+    """The table's location, for `world:` in entities.yaml."""
     is_key_named: bool = True
-    """False if JSON keys name the records and no field repeats the name. Look-ups then name the key."""
+    """False if JSON keys name the records and no field contains the name. Look-ups then provide the key."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """Return how well a record in a result fits the table, or None if the record is not one of the table's rows."""
+        """Return how well a record fits the table, or None if it is not one of the table's rows."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -47,7 +47,7 @@ class Table(Struct, frozen=True):
 
 
 def kind_of(tables: Sequence[Table]) -> RowKind:
-    """Return a function that recognises rows of these tables in results."""
+    """Return a function that recognises these tables' rows in results."""
 
     def kind(tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
         fits = [(fit, table) for table in tables if (fit := table.fit(tool, record, arguments)) is not None]
@@ -58,7 +58,7 @@ def kind_of(tables: Sequence[Table]) -> RowKind:
 
 
 def read_tables(path: Path) -> list[Table]:
-    """Read the tables that have a key. Raises WorldError if the file is neither an SQLite database nor JSON."""
+    """Read the tables that have a key. Raise WorldError if the file is neither an SQLite database nor JSON."""
     try:
         with path.open("rb") as stream:
             is_sqlite = stream.read(16).startswith(b"SQLite format 3")
@@ -139,27 +139,26 @@ def _names_each(key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> bool
 
 
 def entity_name(table: str) -> str:
-    """Derive an entity's name from the name of its table, such as `OrderLine` from `order_lines`."""
+    """Derive an entity's name from its table's name, such as `OrderLine` from `order_lines`."""
     *words, last = words_of(table) or [""]
     return "".join(word.capitalize() for word in (*words, singular(last)))
 
 
 _SHARED = 0.5
-"""An argument fits a key if at least this share of its values are known values of the key."""
+"""An argument fits a key if at least this share of its values are known keys."""
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The minimum share of a look-up's records whose key was equal to the value of the same argument."""
+"""The minimum share of a look-up's records with the same key as the argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the arguments for each part of a key, and how far their names differ from the part's name (0 for equal
-    names).
+    """Return the arguments for each part of a key, and how much their names differ from the part's name (0 if equal).
 
-    Names are compared first. If no name fits, an argument fits if most of its values are `known` values of that part.
-    The result is empty if any part has no argument.
+    If no name fits, an argument fits if most of its values are `known` values of the part. If a part has no argument,
+    return none.
     """
     chosen: list[str] = []
     distance = 0
@@ -178,10 +177,10 @@ def arguments_for(
 
 
 def _shared(values: SeenValues, known: Collection[str]) -> float:
-    """Return the share of an argument's values that are known. It is 0 if there are too few values to be meaningful."""
+    """Return the share of an argument's values that are known. Return 0 if there are too few values."""
     if values.type not in ("string", "integer"):
         return 0.0
-    # Small numbers and booleans occur everywhere.
+    # Small numbers and booleans are too common.
     own = {value for value in values.seen if len(value) >= 3}
     common = len(own.intersection(known))
     return common / len(values.seen) if common >= _FEWEST and common >= _SHARED * len(values.seen) else 0.0
@@ -196,11 +195,11 @@ class ToolSight(Struct):
     tool: str
     each: str = ""
     key: dict[str, str] = field(default_factory=dict[str, str])
-    """The parts of the key for which the results use another name."""
+    """The parts of the key that have another name in the results."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
     has: str = ""
-    """If one look-up shows several entities, a field that only this entity has."""
+    """A field that only this entity has, if one look-up shows several entities."""
 
 
 class LoggedThing(Struct):
@@ -212,18 +211,18 @@ class LoggedThing(Struct):
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The look-up's arguments that use another name for a part of the key, each with that part."""
+    """The look-up's arguments with another name for a part of the key, each with this part."""
     finds: str = ""
-    """The key of another entity, if the look-up returns nothing but that key."""
+    """Another entity's key, if the look-up returns only this key."""
     found_at: str = "$"
-    """The path of the entity in the result."""
+    """The entity's path in the result."""
     table: Table | None = None
 
 
 def things(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
 ) -> dict[str, LoggedThing]:
-    """Return the entities (database tables, and records that look-ups return) with the tools that show them."""
+    """Return the entities from database tables and look-ups, with the tools that show them."""
     found: dict[str, LoggedThing] = {}
     for table in tables:
         thing = _stored(table, shapes, guesses)
@@ -232,7 +231,7 @@ def things(
         found[thing.name] = thing
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
-    # A tool named after its key determines the entity's name. Other tools with this key may show more fields.
+    # If a tool is named after its key, use its name for the entity. Other tools with this key may show more fields.
     for tool, shape in sorted(reads, key=lambda read: not _named_after_its_key(*read)):
         _single(tool, shape, found)
     found = dict(sorted(found.items(), key=lambda item: item[1].read))
@@ -256,9 +255,7 @@ def things(
 
 
 def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows the entity or takes its key as an argument. This is checked because a database may contain
-    unrelated tables.
-    """
+    """Whether a tool shows the entity or takes its key as an argument. A database may contain unrelated tables."""
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
@@ -283,7 +280,7 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
     if looked_up:
         _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
         noun = name_of_thing(thing.read, ())
-        # `get_order(order_id)` returns an order, regardless of the name of its table.
+        # `get_order(order_id)` returns an order, regardless of its table's name.
         thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
     return thing
 
@@ -310,7 +307,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """For each look-up that shows several entities, find for each entity a field that only this entity has."""
+    """If a look-up shows several entities, find a field for each that the others do not have."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -328,7 +325,7 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
 
 
 def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft the entity of a look-up that was never called, using the name and fields in the look-up's definition."""
+    """Draft the entity of a look-up that was never called from the look-up's definition."""
     name, key = name_of_thing(tool, ()), tuple(shape.required)
     if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
         return
@@ -337,9 +334,7 @@ def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
-    """Propose a look-up for an entity that appears only in lists. It is named after the entity and takes the entity's
-    key.
-    """
+    """Propose a look-up for an entity that appears only in lists. It is named after the entity and takes its key."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:
@@ -359,7 +354,7 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
 
 
 def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
-    """Record that a look-up such as `find_user(email)` shows only another entity's id."""
+    """Record that a look-up such as `find_user(email)` returns only another entity's id."""
     shown = [name for name in thing.fields if name not in thing.key]
     if len(shown) == 1 and thing.read and any(other.key == (shown[0],) for other in found.values()):
         thing.finds, thing.found_at = shown[0], f"$.{shown[0]}"
@@ -382,12 +377,12 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
 
 
 def _named_after_its_key(tool: str, shape: Shape) -> bool:
-    """Whether a tool is named after its key. `get_invoice(invoice_id)` is, but `get_approval(invoice_id)` is not."""
+    """Whether a tool is named after its key, such as `get_invoice(invoice_id)` but not `get_approval(invoice_id)`."""
     return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
 
 
 def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft an entity from a look-up that returns one record, or one short text about its arguments."""
+    """Draft an entity from a look-up that returns one record or one short text."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
     key = tuple(name for name in shape.required if is_name(name))
@@ -412,7 +407,8 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
-    # The look-up shows nothing else about the entity, so it belongs to another one. Suggest the name of the look-up.
+    # The look-up shows no other field of the entity, so it belongs to another entity. Name this entity after the
+    # look-up.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = _name_by_key(called, key, found)
         found[name] = LoggedThing(name, key, fields, tool, [sight])
@@ -427,11 +423,11 @@ def _is_table(record: RecordShape) -> bool:
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
-    """Recognise records of a known entity. Every part of its key must be in the records or among the arguments."""
+    """Recognise records of a known entity. The record or the arguments must have every part of its key."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
-    # `list_invoices` shows the invoices of an account, although each invoice contains the account's id.
+    # `list_invoices` returns an account's invoices, although each invoice contains the account's id.
     own = name_of_thing(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     _add_sight(tool, shape, place, record, thing)
@@ -439,7 +435,7 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
 
 
 def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> None:
-    # An empty field would hide the argument with the same name.
+    # An empty field would hide the argument of the same name.
     key: dict[str, str] = {}
     for part in thing.key:
         name = spelled_like(part, record.fields, thing=thing.name)
@@ -454,7 +450,7 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
 
 
 def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
-    """Merge fields. If a field is always empty in one tool's results, another tool's results may provide its type."""
+    """Merge fields. If a field is always empty in one tool's results, take its type from another tool's results."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
@@ -473,7 +469,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Logge
 
 
 def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, LoggedThing]) -> None:
-    """Draft an entity from listed records. Its key is the first field that identifies each record."""
+    """Draft an entity from listed records. The first field that identifies each record is the key."""
     named = [
         name
         for name, values in record.fields.items()
@@ -482,7 +478,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
     keys = [name for name in named if words_of(name)[-1:] in (["id"], ["number"], ["code"])]
     if not keys:
         return
-    # An argument's value is the same in every record.
+    # An argument has the same value for every record.
     key = min(keys, key=lambda name: name in shape.required)
     name = name_of_thing(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
@@ -490,7 +486,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
 
 
 def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThing]) -> str:
-    """Name the entity of a tool. If the name is taken, add the key, as in `RiderByEmail`."""
+    """Name the entity of a tool. If the name is taken, add the key, for example `RiderByEmail`."""
     name = name_of_thing(tool, ())
     if name not in taken or not key:
         return name_of_thing(tool, taken)
@@ -499,9 +495,7 @@ def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThin
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
-    """Name the entity of a tool. The name consists of the tool's words in the singular, without the verb and filler
-    words.
-    """
+    """Name the entity of a tool: the words of the tool's name in the singular, without the verb and filler words."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]

@@ -1,6 +1,4 @@
-"""Writes YAML that people can correct. It is plain, has no aliases, and is safe for any names that occur in the
-logs.
-"""
+"""Writes YAML that people can correct. It has no aliases and is safe for any names in the logs."""
 
 import json
 import re
@@ -14,7 +12,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes repeated values in full, because packs do not allow aliases."""
+    """Writes repeated values in full. Packs do not allow aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -33,7 +31,7 @@ _OneLine.add_representer(str, _text)
 
 
 _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
-"""PyYAML's C version of the same dumper, if available."""
+"""PyYAML's C version of this dumper, if available."""
 
 
 def dump(data: Any) -> str:
@@ -41,13 +39,13 @@ def dump(data: Any) -> str:
 
 
 def _quickly(write: Callable[[Any], str]) -> str:
-    """Return the fast dumper's output, unless the dumper has escaped readable non-ASCII characters."""
+    """Return the fast dumper's output unless it has escaped readable non-ASCII characters."""
     text = str(write(_Quick))
     return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
-    """Return data as people would write it: on one line if it fits, otherwise in block style."""
+    """Return data as people write it: on one line if it fits, otherwise as a block."""
     node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
     _pack(node, at=0, is_section=True, is_file=True)
     return _serialized(node, width=_WIDE)
@@ -58,9 +56,9 @@ def _serialized(node: yaml.Node, width: int) -> str:
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
-    """Put a node on one line if it fits, otherwise do this for each of its parts.
+    """Put a node on one line if it fits. Otherwise, try this for each of its parts.
 
-    A file's sections and the entries of its lists are always written as blocks, so that they are easy to find.
+    Sections of a file and their list entries are always blocks, so that they are easy to find.
     """
     if isinstance(node, yaml.ScalarNode):
         return
@@ -80,19 +78,19 @@ def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool =
 
 
 def _length(node: yaml.Node) -> int:
-    """Return the length of a node when it is written in brackets on one line. A text of several lines never fits."""
+    """Return the length of a node in brackets on one line. Multi-line text never fits."""
     text = _serialized(yaml.SequenceNode("tag:yaml.org,2002:seq", [node], flow_style=True), width=1 << 30).strip()
     return _WIDE + 1 if "\n" in text else len(text) - 2
 
 
 def flow(data: Any, width: int = 10_000) -> str:
-    """Return data on one line. If that would exceed the width, use several lines."""
+    """Return data on one line or, if that is too long, on several."""
     text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
 
 
 def wrapped(start: str, data: Any) -> str:
-    """Return data after a name. It is on one line if that is not too long, otherwise on several."""
+    """Return data after a name, on one line or, if that is too long, on several."""
     one = flow([data])[1:-1]
     if len(start) + len(one) <= _WIDE:
         return start + one
@@ -102,7 +100,7 @@ def wrapped(start: str, data: Any) -> str:
 
 
 def word(text: str) -> str:
-    """Return a name in the form that YAML needs on one line."""
+    """Return a name as YAML needs it on one line."""
     return text if _WORD.fullmatch(text) and text not in ("true", "false", "null") else json.dumps(text)
 
 

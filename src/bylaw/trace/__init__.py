@@ -1,4 +1,4 @@
-"""Reads recorded conversations in any supported format. Start with `event`, then read `reader`."""
+"""Reads recorded conversations in all supported formats. Start at `event`, then `reader`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOut
 
 
 def __getattr__(name: str) -> Any:
-    # Every area needs the event model, but the readers are needed only to read files.
+    # All areas need the event model. Only reading files needs the readers.
     if name in {"read", "sniff"}:
         from bylaw.trace import reader
 

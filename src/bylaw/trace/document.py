@@ -1,4 +1,4 @@
-"""Splits a file, even a damaged one, into records. Each record becomes a conversation or an error."""
+"""Splits a file into records. Each record becomes a conversation or an error, even in a damaged file."""
 
 import json
 import re
@@ -36,13 +36,13 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format nests values more deeply. The limit bounds the time spent on a long run of opening brackets."""
+"""No format nests values more deeply. The limit bounds the time for a long run of opening brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
 def shape(value: Any) -> Format | None:
-    """Detect the format of a record, or of a list of records, from its fields."""
+    """Detect the format of a record or a list of records from the field names."""
     if isinstance(value, list):
         items = cast(list[Any], value)
         if is_messages(items):
@@ -55,7 +55,7 @@ def shape(value: Any) -> Format | None:
         if keys <= record.keys():
             return format
     match record.get("info"):
-        # The simulations come at the end of the document, beyond the bytes available here.
+        # The simulations are at the end of the document, after these bytes.
         case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
             return "tau2"
         case _:
@@ -81,7 +81,7 @@ def shape(value: Any) -> Format | None:
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     match record.get("contents"):
         case [{"parts": [*_]}, *_]:
-            # A request to Gemini is a chat with different field names.
+            # A request to Gemini is a chat with different names for the fields.
             return "openai"
         case _:
             return None
@@ -141,7 +141,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """Return the part of a document before the first damaged place, or None if nothing can be read."""
+    """Return the document up to the first damaged place, or None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""
@@ -180,7 +180,7 @@ def glimpse(head: bytes, *, again: bool = True) -> Any:
 Layout = Literal["lines", "document"]
 T = TypeVar("T")
 
-# Possessive quantifiers prevent backtracking through an unterminated string.
+# Possessive quantifiers prevent backtracking in an unterminated string.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[\s,]*")
 _REMAINS = re.compile(rb"[\s,}]*")
@@ -193,9 +193,9 @@ class Record(Struct, frozen=True, gc=False):
 
     raw: Raw | bytes
     index: int
-    """The index of the record, starting at 0."""
+    """The index of the record."""
     line: int = 0
-    """The line of the record, starting at 1. It is 0 if the file is a single document."""
+    """The line of the record, starting at 1. For a single document, it is 0."""
 
     def fault(self, source: Source, why: str) -> RecordError:
         return _fault(source, self.line, self.index, why)
@@ -206,11 +206,11 @@ class Record(Struct, frozen=True, gc=False):
 
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
-    """Yield the records of a file of lines, or of a document with a list or a single record."""
+    """Yield the records of a file. The file has one record per line, or is a document with one or more records."""
     index = source.span.index if source.span is not None else 0
     if layout == "document":
         data, why = source.document()
-        # A part of a list contains members but no brackets.
+        # A part of a list has members but no brackets.
         yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
     for line in source.lines():
@@ -226,7 +226,7 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
 
 
 def count_records(source: Source) -> tuple[int, int]:
-    """Count the lines of a file or part, and the records that `records` would find in it."""
+    """Count the lines of a file or part, and the records that `records` finds in it."""
     lines = found = 0
     for line in source.lines(blank=True):
         lines += 1
@@ -243,7 +243,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is exactly one record, which may be damaged. This is true of nearly every line."""
+    """Whether a line is exactly one record, even a damaged one. Nearly every line is."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -262,9 +262,9 @@ def _is_talk(data: bytes) -> bool:
 def elements(
     source: Source, data: bytes, why: str = "", *, line: int = 0, index: int = 0
 ) -> Iterator[Record | RecordError]:
-    """Yield the members of a list, or `data` itself as the only record.
+    """Yield the members of a list, or `data` as the only record.
 
-    `why` is a known fault in the data. Further documents are read too, and everything else is reported.
+    `why` is a known error in the data. Other documents in `data` are read too. Anything else is reported as an error.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -281,9 +281,9 @@ def elements(
 
 
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
-    """Yield the records of all documents in `data`, and an error for each piece between them."""
+    """Yield the records of all documents in `data`, and an error for each piece of other text."""
     at = 0
-    # Members are read one by one, because this shows where their list ends even if a damaged member lacks brackets.
+    # Read members one by one. This finds the end of their list even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
@@ -298,8 +298,8 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
-    """Return the JSON values in `data` in order, with an error for anything in between. The last value may
-    be cut off.
+    """Return the JSON values in `data` in order, and an error for each piece of other text. The last value may be
+    incomplete.
     """
     return [
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
@@ -337,10 +337,10 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """Yield the bracketed values from `start` on, and anything in between. If `inside` is set, stop at the end of the
+    """Yield the bracketed values from `start` on, and the text between them. With `inside`, stop at the end of the
     list.
 
-    A value that is never closed is `open` and comes last. The end of the list is yielded too.
+    An unclosed value is `open` and comes last. The end of the list is also yielded.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -368,9 +368,7 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is anything besides white space and commas. Inside a list, a damaged member may leave brackets
-    behind.
-    """
+    """Whether there is anything but white space and commas. In a list, brackets may remain from a damaged member."""
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -385,7 +383,7 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """A record cannot be read, for the given reason. This becomes a RecordError once the record's place is known."""
+    """A record cannot be read. This becomes a RecordError when the record's place is known."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
@@ -400,7 +398,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
 
 
 def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exception) -> T:
-    """Decode what Python's `json` writes beyond JSON: NaN and infinities (as null), and lone surrogates."""
+    """Decode Python's extensions of JSON: NaN and infinities (as null), and lone surrogates."""
     try:
         loose = json.loads(raw.decode(), parse_constant=lambda _: None)
         return decoder.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
@@ -411,18 +409,18 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Explain why bytes are not JSON. Usually, the writer stopped in the middle of a record."""
+    """Explain why bytes are not JSON. Usually, a record is incomplete."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
-        # Otherwise, the end of the line inside an unclosed string would be reported as an invalid character.
+        # Otherwise, an unclosed string would be reported as an invalid character at the end of the line.
         if "truncated" in str(again):
             return "not JSON: it seems to be cut off; export the conversation again"
     return f"not JSON: {tell(error)}"
 
 
 def tell(error: BaseException) -> str:
-    """Return an error's text in lower case, on one line."""
+    """Return an error's text on one line in lower case."""
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
@@ -432,7 +430,7 @@ ODD = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
-"""Exceptions that a record of unknown structure can raise. The record is reported, and reading continues."""
+"""Exceptions for a record with an unknown structure. The record is reported, and reading continues."""
 
 
 def oddity(error: Exception) -> str:
@@ -440,7 +438,7 @@ def oddity(error: Exception) -> str:
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
-    """Raise Malformed if an object has the same key twice, because it is not known which value was intended."""
+    """Raise Malformed if an object has a repeated key. The intended value is then unknown."""
     if twice := repeated_key(raw):
         raise Malformed(f"`{twice}` appears twice in one object")
 
@@ -461,7 +459,7 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Pass every record to `take`, for formats whose conversations span several records. Yield an error for each record
+    """Call `take` with every record, for formats with several records per conversation. Yield an error for each record
     that fails.
     """
     for record in records(source, layout):
@@ -476,7 +474,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """Yield the records in a file. If `single` is set, the document is one list of messages, which may be cut off."""
+    """Yield the records in a file. With `single`, the document is one list of messages and may be incomplete."""
     if not single:
         yield from records(source, layout)
         return
@@ -491,7 +489,7 @@ def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterato
 
 
 def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", default: T) -> T:
-    """Return the object under the first `name` in a damaged document, or `default` if it cannot be read."""
+    """Return the first object called `name` in a damaged document, or `default` if it is unreadable."""
     found = re.search(rb'"' + re.escape(name) + rb'"\s*:\s*(?=[\[{])', data)
     piece = next(_cut(data, found.end()), None) if found else None
     try:
@@ -501,10 +499,9 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """In a damaged document, yield the members of the list after `at` as long as the brackets match. Then yield the
-    error `why`.
+    """Yield the members of a list in a damaged document while its brackets match. Then yield the error `why`.
 
-    The error is omitted if a member already reports it.
+    If a member already reports the error, it is not repeated.
     """
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False
@@ -530,7 +527,7 @@ def trajectory_of(
     instructions: str | None = None,
     **more: Any,
 ) -> Trajectory:
-    """Build the trajectory of a record. If the id or the agent is missing, the file's name is used."""
+    """Build the trajectory of a record. The file's name replaces a missing id or agent."""
     return Trajectory(
         id=id or f"{source.name}#{record.index}",
         events=transcript.events,

@@ -1,7 +1,7 @@
-"""The events of a conversation: messages, tool calls and tool results, in order.
+"""The events of a conversation: messages, tool calls and tool results.
 
-A step is the position of an event in its trajectory. Instructions (system prompts) are not events. If an agent sends
-text and two calls in one turn, the result is three events with the same `turn`.
+A step is the index of an event in its trajectory. System prompts are not events. If an agent sends text and two calls
+in one turn, there are three events with the same `turn`.
 """
 
 import hashlib
@@ -18,22 +18,22 @@ from bylaw.trace.recorded_value import decode_json, either, merged
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
-"""The beginning of the text that a shield returns instead of a result when it refuses a call before the call runs."""
+"""The start of a shield's result for a call that was refused before its execution."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""The beginning of the text that a shield returns if the same call was made before."""
+"""The start of a shield's result for a repeated call."""
 HOOK = r"PreToolUse:\S+ hook error: "
-"""The beginning of the message that the Claude agent makes of a hook that blocked a call."""
+"""The start of the Claude agent's message for a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""A refusal begins with one of these, followed by the name of the refused tool. Without that name, the text is a tool's
+"""A refusal starts with one of these texts and the name of the refused tool. Without this name, the text is a tool's
 own result.
 """
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
-"""The beginning of a result that a shield may have written."""
+"""The start of a result that may come from a shield."""
 
 
 def tells_refusal(text: str) -> bool:
-    """Whether a result is a shield's refusal rather than the tool's own text."""
+    """Whether a result is a shield's refusal and not the tool's own text."""
     if not text.startswith(REFUSALS):
         return False
     if hook := _HOOK.match(text):
@@ -43,7 +43,7 @@ def tells_refusal(text: str) -> bool:
 
 @final
 class Card(Struct, frozen=True, omit_defaults=True):
-    """A description of a call in plain words for the user, stored with the refused call."""
+    """A description of a refused call in plain words for the user."""
 
     id: str
     digest: str
@@ -52,20 +52,20 @@ class Card(Struct, frozen=True, omit_defaults=True):
     expires: float | None = None
     """When the card expires, in seconds since the epoch.
 
-    After that time, answers to the card do not count, and neither do calls based on it.
+    After that, answers to the card and calls based on it are not accepted.
     """
 
 
 @final
 class Confirmation(Struct, frozen=True, omit_defaults=True):
-    """The user's answer to a card, as the host reports it."""
+    """The user's answer to a card, as reported by the host."""
 
     card: str
     yes: bool
     by: str = ""
-    """Who reports the answer, or how the user gave it, in the host's words."""
+    """Who reports the answer, or how the user gave it. The words are the host's."""
     after: int | None = None
-    """If the host reports it, how many messages the user had seen when answering."""
+    """How many messages the user had seen before answering, if the host reports this."""
 
 
 @final
@@ -75,28 +75,28 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     by: Party
     text: str
     turn: int = 0
-    """The number of the turn, which never decreases from one event to the next."""
+    """The number of the turn. It never decreases."""
     agent: str = ""
-    """If there are several agents, the one that spoke or was addressed. Empty for the main agent."""
+    """The name of the inner agent that spoke or was addressed. Empty for the main agent."""
     time: float | None = None
-    """When the message was sent, in seconds since the epoch, if recorded."""
+    """The time of the message in seconds since the epoch, if recorded."""
     captured: bool = True
-    """False if the source records the message but not its text."""
+    """False if the message was recorded without its text."""
     confirmation: Confirmation | None = None
-    """The user's answer to a card that the host displayed. Such a message has no text."""
+    """The user's answer to a card. This message has no text."""
     handover: dict[str, Any] | None = None
-    """The host's new context, if another principal continues the conversation. Such a message has no text, and earlier
-    messages are not attributed to the new principal.
+    """The host's new context if another principal continues the conversation. This message has no text. Earlier
+    messages are not from the new principal.
     """
 
 
 @final
 class Approved(Struct, frozen=True, omit_defaults=True):
-    """A reviewer's approval of one call, as recorded in a decision log."""
+    """A reviewer's approval of one call in a decision log."""
 
     by: str
     policies: tuple[str, ...]
-    """The policies that required the approval."""
+    """The policies that require the approval."""
     note: str = ""
     approval: str = ""
     """The id of the approval in the log."""
@@ -109,14 +109,14 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made before it decided on a call. Its result is reliable."""
+    """A reliable look-up by a shield before its decision on a call."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
     shown: bool = False
-    """Whether the agent saw this result in place of the call's own result (`resolve: show`)."""
+    """Whether the agent received this result instead of the call's own (`resolve: show`)."""
 
 
 @final
@@ -126,47 +126,49 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     tool: str
     arguments: dict[str, Any]
     id: str = ""
-    """The id given by the source, which may be empty, reused or duplicated."""
+    """The id from the source. It may be empty, reused or duplicated."""
     by: Party = "agent"
     turn: int = 0
     agent: str = ""
     fault: str = ""
-    """Why the arguments are unusable: not captured, not JSON, or not an object."""
+    """Why the arguments are unusable: they were not captured, are not JSON, or are not an object."""
     time: float | None = None
     refused: bool = False
-    """Whether a shield or a reviewer refused the call before it ran."""
+    """Whether a shield or a reviewer refused the call before it was executed."""
     approved: Approved | None = None
     """The reviewer's approval, if the shield asked for one."""
     looked_up: tuple[LookedUp, ...] = ()
-    """Look-ups that the shield made for the call (`resolve: live` or `show`)."""
+    """The shield's look-ups for the call (`resolve: live` or `show`)."""
     card: Card | None = None
-    """For a refused call, the card that the user may confirm."""
+    """For a refused call, the card for the user to confirm."""
     refused_by_result: bool = False
-    """Whether the refusal can be seen only from the result. A tool could write such a result too."""
+    """Whether only the result shows the refusal. A tool could return the same text."""
     context: dict[str, Any] | None = None
-    """The host's context from this call on. It extends earlier context and takes precedence over it."""
+    """The host's new context, starting with this call. It extends earlier context and takes precedence."""
 
 
 @final
 class Result(Struct, frozen=True, tag="result", dict=True):
-    """A tool's result. `content` is kept as received until it is first used."""
+    """A tool's result. `content` is decoded on first use."""
 
     call: int | None
-    """The step of the call, or None if no call in the trajectory matches."""
+    """The step of the call, or None if there is no matching call."""
     content: str | Raw
-    """Text, or JSON that has not been decoded."""
+    """Text or undecoded JSON."""
     error: bool | None = None
-    """Whether the source marks the result as failed, or None if the source does not say."""
+    """Whether the source marks the result as failed. None if unknown."""
     captured: bool = True
-    """False if the source records the result but not its content."""
+    """False if the result was recorded without its content."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-    """For a failed result: True if the tool did not run, False if a shield could not tell, None if unknown."""
+    """For a failed result: True if the tool was not executed, False if a shield could not tell, and None if unknown."""
 
     def value(self) -> Any:
-        """The content as data if it is JSON or a printed Python value, otherwise as text. Do not modify this value."""
+        """The content as data if it is JSON or a printed Python value. Otherwise, the text. Do not modify
+        this value.
+        """
         kept: Any = self.__dict__
         if "data" not in kept:
             content = self.content
@@ -179,7 +181,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
         return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
 
     def is_json(self) -> bool:
-        """Whether the content looks like JSON, judging by its first characters."""
+        """Whether the first characters look like JSON."""
         content = self.content
         if isinstance(content, str):
             return content.startswith(_OPENINGS) or _JSON.match(content) is not None
@@ -189,7 +191,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 Event = Message | Call | Result
 
 _OPENINGS = ('{"', '[{"', "[]")
-"""The beginnings of nearly all JSON results."""
+"""The first characters of nearly all JSON results."""
 _JSON = re.compile(r"""[\s\[{]*["\d\]}-]|[\s\[]*(?:true|false|null)\b""")
 _PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False\s*$)")
 _PART = {"type", "text", "content", "annotations", "meta", "_meta"}
@@ -210,8 +212,8 @@ def with_note(text: str, note: str) -> str:
 
 
 def decode_text(text: str) -> Any:
-    """Decode `text` if it is JSON or a printed Python value. Other text, including deeply nested values, is returned
-    unchanged.
+    """Decode `text` if it is JSON or a printed Python value. Return other text unchanged, and also deeply nested
+    values.
     """
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
@@ -230,7 +232,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return a tool's own data without the text part or MCP result that contains it."""
+    """Return a tool's own data without the surrounding text part or MCP result."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -254,10 +256,10 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """Return the structured data in an MCP result, compared with the result's text, which hosts may show to the agent
-    instead.
+    """Return the structured data in an MCP result, after comparison with its text. Hosts may show the agent either of
+    them.
 
-    Prose next to the data is ignored. JSON text with different values contradicts the data.
+    Prose in the text is ignored. JSON with different values contradicts the data.
     """
     texts = [text for part in parts if (text := _part_text(part)) is not None]
     if not texts or len(texts) < len(parts):
@@ -269,7 +271,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """Compare a value that servers wrap in an object with its text, too. Each item of a list may be a text part."""
+    """Compare a value that servers wrap in an object with its text. Each list item may be a separate text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result
@@ -294,7 +296,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema", "args_schema")
 
 
 def tool_definitions(recorded: Iterable[Any] | None) -> Sequence[dict[str, Any]]:
-    """Return the tool definitions that have a known structure, with MCP annotations such as `readOnlyHint`."""
+    """Return the tool definitions with a known structure, and MCP annotations such as `readOnlyHint`."""
     if not recorded:
         return ()
     return tuple(filter(None, map(_definition, recorded)))
@@ -325,27 +327,27 @@ class TaskOutcome(Struct, frozen=True):
 
     good: bool
     source: str
-    """The field that states the outcome, such as `reward` or `reward_info.db_check.db_match`."""
+    """The field with the outcome, such as `reward` or `reward_info.db_check.db_match`."""
 
 
 class Trajectory(Struct, frozen=True):
-    """A conversation: who took part, what happened and, if known, how it ended."""
+    """A conversation: the participants, the events and, if known, the outcome."""
 
     id: str
     events: Sequence[Event]
     agent: str = ""
-    """The name of the agent in results, such as the name of a model."""
+    """The agent's name in results, such as a model's name."""
     outcome: TaskOutcome | None = None
     instructions: str = ""
     """The recorded system prompt."""
     file: str = ""
     position: int = 0
-    """For JSONL, the line in `file`. For a single document, the index in `file`, starting at 0."""
+    """For JSONL, the line in `file`. For a single document, the index in `file`."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Other recorded data that packs may use: task id, trial, other outcomes."""
+    """Other recorded data for packs: task id, trial, other outcomes."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Facts recorded by the host, such as who was signed in."""
+    """Facts recorded by the host, such as who is signed in."""
     tools: Sequence[dict[str, Any]] = ()
     """Tool definitions recorded with the conversation, as JSON schemas."""
 
@@ -360,17 +362,17 @@ _PART_NUMBER = re.compile(r"\.\d+$")
 
 
 class Identities:
-    """Makes the ids of one audit's trajectories unique. A repeated id gets `~2`, `~3`, and so on.
+    """Makes the ids in an audit unique. A repeated id gets `~2`, `~3`, and so on.
 
-    Pass trajectories in the order of files and conversations, because the result depends on it. Ids are stored as
-    64-bit digests, which take about 16 bytes each. If two ids share a digest, the later one gets an unnecessary suffix.
-    For a million ids, the odds are one in thirty million.
+    Pass trajectories in the order of files and conversations, because the suffixes depend on it. Ids are stored as
+    64-bit digests. If two ids have the same digest, the later one gets an unnecessary suffix. With a million ids, the
+    odds of this are one in thirty million.
     """
 
     def __init__(self) -> None:
         self._given = _Digests()
         self._counts: dict[int, int] = {}
-        """For each repeated id, the last suffix given to it."""
+        """The last suffix of each repeated id."""
 
     def unique(self, id: str) -> str:
         """Return `id`, or `id~N` if it has been used before."""
@@ -392,7 +394,7 @@ class Identities:
 
 
 class _Digests:
-    """A set of non-zero 64-bit numbers, stored in one flat table with linear probing."""
+    """A set of non-zero 64-bit numbers in one flat table with linear probing."""
 
     def __init__(self) -> None:
         self._table = array("Q", bytes(8 << 10))
@@ -434,14 +436,14 @@ def _digest(id: str) -> int:
 
 
 def agent_of_file(name: str) -> str:
-    """Return the name of a file without its extensions and without a final `.N`."""
+    """Return the name of a file without extensions and a final `.N`."""
     while name.lower().endswith(_EXTENSIONS):
         name = name[: name.rindex(".")]
     return _PART_NUMBER.sub("", name)
 
 
 def agent_of_model(model: str) -> str:
-    """Return the name of a model without its provider. A fine-tuned model's name is `ft-` and its base model."""
+    """Return the name of a model without its provider. For a fine-tuned model, return `ft-` and the base model."""
     name = model.rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         base = name.split(":")[1]

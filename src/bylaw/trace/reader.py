@@ -1,4 +1,4 @@
-"""Reads trajectories from a file in any supported format. The format is detected from the first bytes."""
+"""Reads trajectories from a file in any supported format. The first bytes show the format."""
 
 import importlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats with one conversation per record, in which unwanted records need not be decoded."""
+"""Formats with one conversation per record. Records that are not wanted need not be decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -34,7 +34,7 @@ READERS: dict[Format, str] = {
     "inspect": "inspect",
     "parquet": "parquet",
 }
-"""The module in `readers` that reads each format."""
+"""The module in `readers` for each format."""
 
 
 ZIP = b"PK\x03\x04"
@@ -47,7 +47,7 @@ class Look(Struct, frozen=True):
     format: Format
     layout: Layout
     single: bool = False
-    """Whether the document is a single conversation in the form of a list of messages."""
+    """Whether the document is a single conversation, as a list of messages."""
 
 
 def read(
@@ -57,19 +57,21 @@ def read(
     share: tuple[int, int] = (0, 1),
     columns: Columns | None = None,
 ) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file in order, with an error for each unreadable record.
+    """Yield the trajectories of a file in order, and an error for each unreadable record.
 
-    Raises FormatError if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
-    `file#position`; `Identities` makes them unique across files. `share` is `(k, n)`: yield only every n-th trajectory,
-    starting with the k-th.
+    Raise FormatError if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
+    `file#position`. `Identities` makes them unique across files. With `share`, a pair `(k, n)`, yield only every n-th
+    trajectory, starting with the k-th.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yield the trajectories of a file or part. A part may not reveal its format, so pass the format as `found`."""
+    """Yield the trajectories of a file or part. Pass the format as `found` for a part, because it cannot always be
+    detected there.
+    """
     found = found or look(source)
-    # Imported late, so that not every format is loaded at start-up.
+    # Import each reader only when it is needed.
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
     every: Iterator[Trajectory | RecordError] = reader.read(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)
@@ -108,7 +110,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
-    """Return the format of a file with one record per line. The first line that shows the format decides."""
+    """Return the format of a file with one record per line. The first line with a known format decides."""
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()
@@ -133,7 +135,7 @@ def _shape_of_line(line: bytes) -> Format | None:
 def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     value: Any = None
     format: Format | None = None
-    # The first few keys usually suffice. If no later key decides, assume plain messages.
+    # The first few keys usually suffice. Without a decisive key, assume plain messages.
     for size in (1 << 12, 1 << 16, len(text)):
         value = glimpse(text[:size])
         format = shape(value)
@@ -147,7 +149,7 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     if format is None:
         return None
     if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # The first line is longer than the bytes read. If more follows the line, this is a file of lines, otherwise a
+        # The first line is longer than these bytes. If more lines follow, this is a file of lines. Otherwise, it is a
         # document.
         if not whole and b"\n" not in text and _goes_on(source):
             return Look(format, "lines")
@@ -164,7 +166,7 @@ def _goes_on(source: Source) -> bool:
 
 
 def _shape_of_object(data: bytes) -> Format | None:
-    """Return the format of a document whose deciding keys come late."""
+    """Return the format of a document with its decisive keys at the end."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except (ValueError, RecursionError):

@@ -1,12 +1,11 @@
-"""Reads arguments, contents and times in the forms that logs use: JSON and printed Python values.
+"""Reads arguments, contents and times in common log formats: JSON and printed Python values.
 
-If a JSON object has the same key twice, or a result comes in two versions that differ, both values are kept and neither
-is treated as known. Different parsers choose different values, so an attacker could show one value to the tool and
-another to Bylaw.
+If a JSON object has a repeated key, or two versions of a result differ, both values are kept and neither is treated as
+known. Parsers choose different values, so an attacker could show one to the tool and the other to Bylaw.
 
-Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` instead of JSON. Nothing is evaluated. The text is read in one pass, either
-completely or not at all, and becomes the same data that JSON would give.
+Frameworks convert a tool's result with `str`, for example to `{'status': 'out', 'returned_on': None}` or
+`Loan(status='out', returned_on=None)` instead of JSON. The text is not evaluated. It is converted to JSON-like data,
+completely or not at all.
 """
 
 import ast
@@ -33,7 +32,7 @@ class Contradicted(Struct, frozen=True):
 
 
 def decode_json(text: str | Raw) -> Any:
-    """Decode JSON. If an object has the same key twice with different values, the key's value is `Contradicted`."""
+    """Decode JSON. A repeated key with different values becomes `Contradicted`."""
     value: Any = _decode(text)
     if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
@@ -41,26 +40,26 @@ def decode_json(text: str | Raw) -> Any:
     try:
         return json.loads(plain, object_pairs_hook=record_of, strict=False)
     except ValueError as error:
-        # Unlike msgspec, Python cannot read a number that has thousands of digits.
+        # Unlike msgspec, Python cannot read a number with thousands of digits.
         raise msgspec.DecodeError(str(error)) from None
 
 
 def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
-    """True if no object in `text`, which decodes to `value`, has a key twice. False if this is uncertain."""
+    """Whether no object in `text` has a repeated key. `value` is the decoded text. False if uncertain."""
     if isinstance(text, str):
         count, has_escaped = text.count(":"), "\\u003" in text
     else:
         plain = bytes(text)
         count, has_escaped = plain.count(b":"), b"\\u003" in plain
-    # Every key is followed by a colon, and the encoded value contains each key only once.
+    # Every key has a colon after it, and the encoded value contains each key once.
     if value.__class__ is dict and count == len(value):
         return True
-    # An escaped colon could make up for a missing one.
+    # An escaped colon could replace a missing one.
     return not has_escaped and count == _encode(value).count(b":")
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object from pairs. The same key may occur twice."""
+    """Build an object from pairs, which may repeat a key."""
     record: dict[str, Any] = {}
     for name, value in pairs:
         record[name] = either(record[name], value) if name in record else value
@@ -68,16 +67,16 @@ def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def either(one: Any, other: Any) -> Any:
-    """Combine two values for one field. Return the value if they are equal, otherwise return both."""
+    """Combine two values of one field. If they differ, return both."""
     told = [*one.values] if isinstance(one, Contradicted) else [one]
-    # Only Python considers True and 1 equal.
+    # Python considers True and 1 equal.
     if not any(value == other and isinstance(value, bool) is isinstance(other, bool) for value in told):
         told.append(other)
     return Contradicted(tuple(told)) if len(told) > 1 else one
 
 
 def merged(one: Any, other: Any) -> Any:
-    """Merge two records of the same object. If the values of a field differ, keep both."""
+    """Merge two records of the same object. If two values of a field differ, keep both."""
     if isinstance(one, dict) and isinstance(other, dict):
         ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         shared = {name: merged(value, theirs[name]) for name, value in ours.items() if name in theirs}
@@ -92,7 +91,7 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def values_inside(value: Any) -> list[Any]:
-    """Return a value and all values inside it, at any depth, but not the names of fields."""
+    """Return a value and all nested values, without the names of fields."""
     parts: list[Any] = [value]
     for part in parts:
         if isinstance(part, Mapping):
@@ -107,7 +106,7 @@ def holds_contradiction(value: Any) -> bool:
 
 
 def read_json(recorded: Any) -> Any:
-    """Decode JSON text. Anything else is returned unchanged."""
+    """Decode JSON text. Return anything else unchanged."""
     try:
         return msgspec.json.decode(recorded) if isinstance(recorded, str) else recorded
     except (msgspec.DecodeError, RecursionError):
@@ -117,20 +116,20 @@ def read_json(recorded: Any) -> Any:
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Numbers beyond this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
+"""Numbers outside this range are not seconds. They are milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""The range of plausible seconds. A number is taken as milliseconds or microseconds if that puts the time in this
-range.
+"""The range of plausible seconds. A larger number is in milliseconds or microseconds if it then falls into
+this range.
 """
 _FIGURES = 16
-"""The number of digits in a time in microseconds."""
+"""The number of digits in microseconds since the epoch."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-"""Types of parts that hold the speaker's own words."""
+"""Types of parts with the speaker's own words."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
-    """Convert arguments that did not come as an object. Also return their fault, if any."""
+    """Convert arguments that are not an object. Also return any error."""
     if type(recorded) is not str:
         if recorded is None:
             return {}, NOT_CAPTURED
@@ -138,7 +137,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        # Every key is followed by a colon. If there are as many colons as keys, no key is repeated.
+        # Every key has a colon after it. If there are as many colons as keys, no key is repeated.
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
@@ -146,17 +145,16 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     except msgspec.ValidationError:
         return {}, "arguments are not an object"
     except (msgspec.DecodeError, RecursionError):
-        # Several models write an empty string as the arguments of a call that has none.
+        # Several models write an empty string for a call without arguments.
         if not isinstance(recorded, Raw) and not recorded.strip():
             return {}, ""
         return {}, "arguments are not JSON"
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """Return a key that occurs twice in one object of a JSON text, or an empty string. Pass the decoded text if
-    available.
+    """Return a repeated key of an object in a JSON text, or an empty string. Pass the decoded text if you have it.
 
-    Different parsers read such an object differently.
+    Parsers read such an object differently.
     """
     try:
         is_once = names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded)
@@ -172,7 +170,7 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
             counts = Counter(name for name, _ in pairs)
             found.append(counts.most_common(1)[0][0])
 
-    # Numbers are not decoded, because a number may have more digits than Python can read.
+    # Numbers are not decoded, because Python cannot read very long ones.
     json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
 
@@ -183,7 +181,7 @@ def text_id(id: Any) -> str:
 
 
 def read_content(recorded: Any) -> str | Raw:
-    """Convert a tool result that did not come as text. Parts are joined into one text, and anything else stays JSON."""
+    """Convert a tool result that is not text. Parts are joined to one text. Other values become JSON."""
     if recorded is None:
         return ""
     if isinstance(recorded, str | Raw):
@@ -196,7 +194,7 @@ def read_content(recorded: Any) -> str | Raw:
 
 
 def shown(part: Any) -> str | None:
-    """Return the text of a part of a result, including files and pages that a tool returned."""
+    """Return the text of a part of a result, including files and pages."""
     match part:
         case {"type": str(kind), "content": str(text)} if kind not in TEXTS:
             return text
@@ -205,7 +203,9 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """Return the text of a content part. The text is empty for an image or the like, and None for an unknown part."""
+    """Return the text of a content part. Return an empty text for images and similar parts, and None for an unknown
+    part.
+    """
     match part:
         case str():
             return part
@@ -233,7 +233,7 @@ def _said(part: dict[str, Any]) -> str | None:
 
 
 def plain_text(content: Any) -> str:
-    """Return the text of a message, in any form that its content may have."""
+    """Return the text of a message. The content may have any form."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -244,7 +244,7 @@ def plain_text(content: Any) -> str:
 
 
 def utc(time: float | None) -> datetime | None:
-    """Convert seconds since the epoch to a date and time. Return None if they are missing or out of range."""
+    """Convert seconds since the epoch to a date and time, or None if they are missing or out of range."""
     try:
         return datetime.fromtimestamp(time, UTC) if time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -252,18 +252,16 @@ def utc(time: float | None) -> datetime | None:
 
 
 def seconds(recorded: Any) -> float | None:
-    """Convert a time to seconds since the epoch. A time without a zone is taken to be in UTC. Return None if the time
-    cannot be read.
+    """Convert a time to seconds since the epoch, or None if it cannot be read. Times without a zone are in UTC.
 
-    Reads ISO 8601, e-mail dates, and seconds, milliseconds or microseconds as a number or text.
+    Reads ISO 8601, e-mail dates, and numbers of seconds, milliseconds or microseconds.
     """
     if isinstance(recorded, str) and len(recorded) > len("20260101") and recorded.isdecimal():
         recorded = int(recorded) if len(recorded) <= _FIGURES else None
     if isinstance(recorded, int | float):
         if EARLIEST <= recorded <= LATEST:
             return float(recorded)
-        # Multiply rather than divide, because whole numbers of any length can be compared, but very long ones cannot be
-        # divided.
+        # Multiply rather than divide. Integers of any size can be compared, but very large ones cannot be divided.
         parts = (1e3, 1e6)
         return next((recorded / part for part in parts if RECENT[0] * part <= recorded <= RECENT[1] * part), None)
     if not isinstance(recorded, str):
@@ -284,7 +282,7 @@ def seconds(recorded: Any) -> float | None:
 
 
 LONGEST = 1 << 20
-"""The maximum length, in characters, of text to read. Longer text stays as it is."""
+"""The maximum length of text to read, in characters. Longer text is left unchanged."""
 
 _FIELD = re.compile(r"\s*[A-Za-z_]\w*=")
 _NEXT_FIELD = re.compile(r"(?<=[^\s,(])\s+(?=[A-Za-z_]\w*=)")
@@ -307,11 +305,11 @@ class NotPython(Exception):
 
 
 def read_python(text: str) -> Any:
-    """Return the value that Python printed as `text`. Raises NotPython if `text` is not a printed value or not data."""
+    """Return the value that Python printed as `text`. Raise NotPython if `text` is not printed data."""
     if len(text) > LONGEST:
         raise NotPython
     try:
-        # Plain literals can quickly be translated to JSON. Anything else fails here and is read below.
+        # Translate plain literals to JSON quickly. Other values fail here and are read below.
         return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
@@ -321,7 +319,7 @@ def read_python(text: str) -> Any:
         # Pydantic's `str` separates fields with spaces.
         source = f"fields({_NEXT_FIELD.sub(', ', source)})"
     try:
-        # The brackets are needed, because several values with commas between them are not a single value.
+        # The brackets are needed, because several values with commas are not a single value.
         (value,) = _read(parse_python(f"[{source}]", mode="eval").body, literals)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise NotPython from None
@@ -329,7 +327,7 @@ def read_python(text: str) -> Any:
 
 
 def _tokens(text: str, literals: list[Any]) -> Iterator[str]:
-    """Yield Python code for a text, with `_[N]` for its strings and numbers, and `_(` for members of enumerations."""
+    """Yield Python code for a text. `_[N]` replaces its strings and numbers, and `_(` members of enumerations."""
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
@@ -366,7 +364,7 @@ def _read(node: ast.expr, literals: list[Any]) -> Any:
 
 
 def _object(name: str, items: list[ast.expr], named: list[tuple[str, ast.expr]], literals: list[Any]) -> Any:
-    """Return the data in the repr of an object: its fields or its contents."""
+    """Return the data in an object's repr: its fields or contents."""
     short = name.rpartition(".")[2]
     if short in _CLOCKS:
         zoned = {field: _zone(each, literals) if field == "tzinfo" else _read(each, literals) for field, each in named}
@@ -406,7 +404,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _zone(node: ast.expr, literals: list[Any]) -> timezone | None:
-    """Return a time zone, either UTC or an offset in seconds. Other names give no offset."""
+    """Return a time zone, which is UTC or an offset in seconds. Other names have no offset."""
     match node:
         case ast.Constant(None):
             return None
@@ -442,7 +440,7 @@ def _unquoted(quoted: str) -> str:
 
 
 def _number(written: str) -> int | float:
-    # Python refuses to read longer numbers, and no tool returns them.
+    # Python does not read longer numbers, and no tool returns them.
     if len(written) > 4000:
         raise NotPython
     return int(written) if written.lstrip("-").isdigit() else float(written)

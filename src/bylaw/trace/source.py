@@ -1,5 +1,5 @@
-"""Reads a log as bytes. The log may be plain or compressed, and can be read by line, whole or in part. A damaged file
-is read as far as possible.
+"""Reads a plain or compressed log as bytes: by line, as a whole, or in part. A damaged file is read as far as
+possible.
 """
 
 import bz2
@@ -34,7 +34,7 @@ class RemoteFile(Struct, frozen=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The path without the protocol."""
+        """The path without its protocol."""
         return PurePosixPath(self.url.partition("://")[2]).parts or (self.url,)
 
     def open(self, size: int) -> "io.BufferedReader[Any]":
@@ -46,7 +46,7 @@ class RemoteFile(Struct, frozen=True):
             _refuse(self.url, error)
 
     def info(self) -> dict[str, Any]:
-        """Return the size and times that the storage reports."""
+        """Return the size and times from the storage."""
         try:
             return _system(self.url).info(self.url)
         except Exception as error:
@@ -57,7 +57,7 @@ LogFile = Path | RemoteFile
 
 
 class StreamOver(io.RawIOBase):
-    """Reads from another stream and closes it too."""
+    """Reads from another stream. It is closed too."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -71,7 +71,7 @@ class StreamOver(io.RawIOBase):
 
 
 class _Remote(StreamOver):
-    """An fsspec file as a Python stream. Storage errors become OSError."""
+    """An fsspec file as a Python stream. Storage errors are raised as OSError."""
 
     def seekable(self) -> bool:
         return True
@@ -100,15 +100,13 @@ def log_file(given: "str | PathLike[str] | RemoteFile") -> LogFile:
 
 
 def is_url(given: str) -> bool:
-    """Whether this is a URL that fsspec can open."""
+    """Whether this is a URL for fsspec."""
     protocol, mark, _ = given.partition("://")
     return bool(mark) and protocol.isalnum()
 
 
 def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
-    """Return the files at a URL: one file, the files in a folder that have these endings, or the files that match a
-    pattern.
-    """
+    """Return the files at a URL: one file, a folder's files with these endings, or the files that match a pattern."""
     system = _system(url)
     try:
         if any(mark in url for mark in "*?["):
@@ -129,12 +127,12 @@ def open_bytes(path: LogFile, size: int) -> "io.BufferedReader[Any]":
 
 
 def size_of(path: LogFile) -> int:
-    """Return the size in bytes, or 0 if the storage does not report it."""
+    """Return the size in bytes, or 0 if it is unknown."""
     return int(path.info().get("size") or 0) if isinstance(path, RemoteFile) else path.stat().st_size
 
 
 def stamp_of(path: LogFile) -> tuple[str, int, str]:
-    """Return a stamp that changes with the log: name, size, and modification time or storage tag."""
+    """Return a stamp that changes with the log: its name, size, and modification time or storage tag."""
     if isinstance(path, RemoteFile):
         info = path.info()
         marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated", "created"))
@@ -157,46 +155,44 @@ def _system(url: str) -> Any:
 
 
 def _refuse(url: str, error: Exception) -> NoReturn:
-    """Raise UsageError for any storage error, because the log then cannot be read."""
+    """Raise UsageError for any storage error, because the log cannot be read."""
     why = (str(error) or type(error).__name__).splitlines()[0]
     raise UsageError(f"cannot read: {why.lower()}", place=url) from error
 
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""The number of packed bytes to read at a time. Even at zstd's best ratio, they unpack to only 64 MB."""
+"""The number of compressed bytes to read at a time. They unpack to at most 64 MB, even with zstd."""
 
 
 T = TypeVar("T")
 
 CHUNK = 1 << 20
 UNOPENED = "cannot read: "
-"""The beginning of the error for a log that could not be opened. A retry may succeed."""
+"""The start of the error for a log that could not be opened. A retry may succeed."""
 LONGEST_LINE = 128 << 20
-"""The maximum size of a record in bytes. A longer record is reported and skipped."""
+"""The maximum size of a record in bytes. Larger records are reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
-"""The size limit of an unpacked document: a number of bytes, or a multiple of the packed size (JSON shrinks 10 to 50
-times).
-"""
+"""The size limit of an unpacked document, in bytes or as a multiple of the packed size. JSON shrinks 10 to 50 times."""
 _GZIP = b"\x1f\x8b"
 _BZIP = b"BZh"
 _BOM = b"\xef\xbb\xbf"
 
 
 class Span(Struct, frozen=True):
-    """A part of a file: whole lines, whole members of a JSON list, or row groups of a Parquet file."""
+    """A part of a file: whole lines, members of a JSON list, or row groups of a Parquet file."""
 
     start: int
     end: int
-    """The exclusive end. Start and end count bytes or, for Parquet, row groups."""
+    """The exclusive end. Both positions are in bytes or, for Parquet, in row groups."""
     line: int = 1
     index: int = 0
     """The number of records before the span."""
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a table. If a name is empty, default names are tried."""
+    """The columns of a table. For an empty name, default names are tried."""
 
     messages: str = ""
     id: str = ""
@@ -208,14 +204,14 @@ class Source(Struct, frozen=True, dict=True):
 
     path: LogFile
     agent: str | None = None
-    """Overrides the agent in the file."""
+    """Overrides the agent named in the file."""
     share: tuple[int, int] = (0, 1)
     """`(k, n)`: read only every n-th record, starting with the k-th."""
     span: Span | None = None
-    """The part of the file to read, or None for the whole file. Only an unpacked file has parts."""
+    """The part of the file to read, or None for the whole file. A compressed file has no parts."""
     columns: Columns = Columns()
     called: str = ""
-    """The name to use in ids. If it is empty, the file name is used."""
+    """The name for ids. The default is the file's name."""
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
         first, every = self.share
@@ -227,11 +223,11 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent for records that name none."""
+        """The agent of records without one."""
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
-        """Return an error at a line (starting at 1) or a position (starting at 0)."""
+        """Return an error at a line (from 1) or at a position (from 0)."""
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
@@ -241,7 +237,7 @@ class Source(Struct, frozen=True, dict=True):
             return isinstance(stream.raw, _Unpacked)
 
     def open(self) -> "io.BufferedReader[Any]":
-        """Open the content, unpacking gzip, bzip2 and zstd."""
+        """Open the content. Files in gzip, bzip2 and zstd are unpacked."""
         try:
             plain = open_bytes(self.path, CHUNK)
             if self.span is not None:
@@ -263,9 +259,9 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` that states the reason."""
+        """Yield the content in pieces. If the stream is damaged, the last piece is a `str` with the reason."""
         with self.open() as stream:
-            # Start small, because detecting the format must not read the whole file.
+            # Start small, because format detection must not read the whole file.
             size = 1 << 16
             while True:
                 try:
@@ -279,8 +275,8 @@ class Source(Struct, frozen=True, dict=True):
                 size = CHUNK
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
-        """Yield the lines with their numbers, starting at 1, and an error if the file ends early. Blank lines are left
-        out unless `blank` is set.
+        """Yield the lines with their numbers, starting at 1, and an error if the file ends early. Blank lines are
+        yielded only with `blank`.
         """
         first = self.span.line if self.span is not None else 1
         number = first - 1
@@ -298,7 +294,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
-        """Return the whole content and, if it ends early, the reason."""
+        """Return the whole content and, if it ends early, why."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""
@@ -330,8 +326,8 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """Unpacks a stream of one or more members. If the stream is damaged, everything before the fault is returned before
-    the error is raised.
+    """Unpacks a stream of one or more members. If the stream is damaged, the data before the damage is
+    returned first.
     """
 
     def __init__(
@@ -340,7 +336,7 @@ class _Unpacked(StreamOver):
         super().__init__(packed)
         self._kind, self._new, self._error = kind, new, error
         self._unpack: Any = None
-        """The decompressor of the current member, or None between members."""
+        """The decompressor for the current member, or None between members."""
         self._fault: Exception | None = None
         self._ready = memoryview(b"")
 
@@ -369,8 +365,8 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib returns nothing from a faulty piece. With a wrong checksum at the end, a small file would be lost
-                # entirely.
+                # zlib returns nothing from a piece with an error. With a wrong checksum at the end, a small file would
+                # be lost entirely.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):

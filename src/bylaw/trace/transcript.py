@@ -1,7 +1,7 @@
-"""Builds the events of a conversation one at a time, and writes them as chat messages.
+"""Builds the events of a conversation one by one, and writes them as chat messages.
 
-Reading the written messages gives the same events. In addition to OpenAI's fields, messages have a `turn` and a `time`.
-Calls have fields for a refusal, an approval and a shield's look-ups.
+Reading the written messages gives the same events. Messages have OpenAI's fields, a `turn` and a `time`. Calls also
+have fields for refusals, approvals and a shield's look-ups.
 """
 
 from collections.abc import Iterable
@@ -15,15 +15,15 @@ from bylaw.trace.recorded_value import read_arguments, read_content
 
 
 def is_users(name: str | None, tool_call_id: Any = None) -> bool:
-    """Whether a message with the role `user` comes from the user.
+    """Whether a message with the role `user` is from the user.
 
-    A `name` may be that of another person or an agent, and a `tool_call_id` marks the result of a tool.
+    A `name` may be another person's or an agent's. A `tool_call_id` marks a tool's result.
     """
     return not name and tool_call_id in (None, "")
 
 
 class Transcript:
-    """A conversation that is being read. Call `say`, `call` and `answer` in the order of the conversation."""
+    """A conversation while it is read. Call `say`, `call` and `answer` in order."""
 
     __slots__ = (
         "_named", "_steps", "answered", "closed", "decided", "events", "instructions", "open", "returned",
@@ -34,42 +34,42 @@ class Transcript:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.decided = 0
-        """The number of events that are decided. A later result cannot mark a call among these as refused."""
+        """The number of decided events. A later result cannot mark these calls as refused."""
         self.turn = -1
         self.time: float | None = None
-        """The time of the events added next, if known."""
+        """The time of the next events, if known."""
         self.open: dict[int, Call] = {}
         self._steps: dict[str, list[int]] = {}
-        """The steps of calls by id. Some of the calls may have been answered or withdrawn since."""
+        """The steps of calls by id. Some calls may be answered or withdrawn."""
         self._named = 0
-        """How many events `_steps` covers."""
+        """The number of events in `_steps`."""
         self.answered: set[str] = set()
         self.closed: dict[str, int] = {}
-        """The steps of closed calls by id. A result with such an id is still accepted."""
+        """The steps of closed calls by id. A late result is still accepted."""
         self.returned: set[str] = set()
         """Tools that have returned a result."""
         self.tells_refusal = False
-        """Whether a call is marked as refused by its result alone."""
+        """Whether the result alone marks the call as refused."""
 
     def begin_turn(self) -> None:
-        """Start a new turn. Everything within a turn is treated as simultaneous."""
+        """Start a new turn. Events in the same turn are simultaneous."""
         self.turn += 1
 
     def instruct(self, text: str) -> None:
-        """Add a system or developer prompt, unless the same text was added before."""
+        """Add a system or developer prompt, unless it was added before."""
         if text and text not in self.instructions:
             self.instructions.append(text)
 
     def say(self, by: Party, text: str, agent: str = "") -> None:
-        """Add a message to the current turn, unless it is empty."""
+        """Add a message to the current turn. An empty message is ignored."""
         if text:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
         """Add a message with the role `user`.
 
-        Its words are treated as unknown if there are none, if they came with a voice note, picture or file (not
-        `whole`), or if the message has another person's `name`.
+        Its words are unknown if there are none, if it also has a voice note, picture or file (not `whole`), or if it
+        has another person's `name`.
         """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
@@ -78,11 +78,11 @@ class Transcript:
             self.leave_out("user", agent)
 
     def leave_out(self, by: Party = "agent", agent: str = "") -> None:
-        """Add a message whose words were not recorded."""
+        """Add a message without recorded words."""
         self.events.append(Message(by, "", self.turn, agent, self.time, captured=False))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> Call:
-        """Add a tool call to the current turn, with its recorded arguments."""
+        """Add a tool call with its recorded arguments to the current turn."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self._wait(call)
@@ -106,7 +106,7 @@ class Transcript:
         *,
         is_decided: bool = False,
     ) -> None:
-        """Add a tool result and join it to its call. If the call `is_decided`, the result cannot mark it as refused."""
+        """Add a tool result to its call. If the call `is_decided`, the result cannot mark it as refused."""
         waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
@@ -123,13 +123,13 @@ class Transcript:
                 self.answered.add(id)
             is_final = is_decided or step < self.decided
             if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
-                # Logs keep the refusal as a result, but not the fact that the call did not run.
+                # Logs keep the refusal as a result. They do not say that the call was not executed.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
         elif content.startswith(f"{MAY_BE_DONE} ("):
-            # A shield wrote this in place of the result.
+            # A shield wrote this instead of the result.
             captured = False
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
@@ -139,13 +139,13 @@ class Transcript:
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
-        """Whether any call, or the call with this id if given, is still waiting for its result."""
+        """Whether a call is waiting for its result. With `id`, only that call is considered."""
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
 
     def resume(self, events: Iterable[Event]) -> None:
-        """Continue after these events. Any calls among them without a result are still waiting for one."""
+        """Continue after these events. Their calls without results are still waiting."""
         for event in events:
             if isinstance(event, Result):
                 call = self.open.pop(event.call, None) if event.call is not None else None
@@ -158,11 +158,11 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of the call's turn.
+        """Remove the agent's last unanswered call of this tool with these arguments, and the rest of its turn.
 
-        Only the latest turn with unanswered calls is searched, and that turn continues. If several calls match, the one
-        with this id is removed. A call with a different id never matches. Return False and remove nothing if there is
-        no such call, or if anything was said or called after its turn, because the call may have run by then.
+        Only the latest turn with unanswered calls is searched. If several calls match, the one with this id is removed.
+        A call with a different id never matches. Return False if there is no such call. Also return False if a message
+        or call followed its turn, because the call may already have been executed.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -184,14 +184,14 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """Return the first step, not before `step`, from which all events are the agent's unanswered calls."""
+        """Return the first step from which all events are the agent's unanswered calls, but at least `step`."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1
         return start
 
     def take_back(self, start: int) -> list[Event]:
-        """Remove and return the events from `start` on, which are calls and the messages of their turn."""
+        """Remove and return the events from `start` on. They are calls and the messages of their turn."""
         taken, waiting = self.events[start:], self.open
         del self.events[start:]
         self._named = min(self._named, start)
@@ -200,14 +200,14 @@ class Transcript:
         return taken
 
     def add(self, event: Event) -> None:
-        """Add an existing event that belongs to the current turn or a later one."""
+        """Add an existing event to the current turn or a later one."""
         if isinstance(event, Call):
             self._wait(event)
         else:
             self.events.append(event)
 
     def close(self, step: int) -> None:
-        """Stop waiting for the result of the call at `step`. A later result that names the call is still accepted."""
+        """Stop waiting for the result of the call at `step`. A late result with the call's id is still accepted."""
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step
@@ -221,21 +221,21 @@ class Transcript:
         steps, waiting = self._steps.get(id), self.open
         if steps is None:
             return []
-        # Some hosts renumber calls in every turn, so ignore answered calls.
+        # Some hosts reuse call ids in every turn, so ignore answered calls.
         steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """Return the earliest unanswered call of the latest turn that matches by id, or else by order, and by tool if
-        one is given.
+        """Return the earliest unanswered call of the latest turn. Match by id, otherwise by order, and by tool if
+        given.
 
-        A second result for an id belongs to no call. Neither does a result with an unknown id, unless exactly one call
-        has no id.
+        A second result for an id belongs to no call. A result with an unknown id belongs to a call only if exactly one
+        call has no id.
         """
         waiting = self.open
         if id:
             named = self._waiting_as(id)
-            # A result that names another caller still answers the call that has its id.
+            # If a result names another caller, it still belongs to the call with its id.
             same_id = [step for step in named if waiting[step].by == by] or named
             if same_id:
                 return self._first_of_latest_turn(same_id)
@@ -262,7 +262,7 @@ def chat_line(trajectory: Trajectory) -> bytes:
 
 
 def chat_record(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the conversation as one record, with new ids for calls whose id is missing or repeated."""
+    """Return the conversation as one record. Missing and repeated call ids are replaced."""
     record: dict[str, Any] = {"id": trajectory.id}
     if trajectory.agent:
         record["agent"] = trajectory.agent
@@ -276,7 +276,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
     names: dict[int, str] = {}
     used: set[str] = set()
     answered = ""
-    """The id of an answered call. A result without a call is written as a second result of this call."""
+    """The id of an answered call. A result without a call becomes a second result of this call."""
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Result):
             name = names.get(event.call) if event.call is not None else None
@@ -305,7 +305,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
 
 
 def _call(call: Call, name: str) -> dict[str, Any]:
-    # Unusable arguments must be read back as unusable.
+    # Unusable arguments must stay unusable when they are read back.
     arguments = None if call.fault else _encode(call.arguments).decode()
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
     told |= {"refused": True} if call.refused else {}
@@ -316,7 +316,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Write the data as text, because a list of texts would be read as parts.
+    # Write the data as text, because a list of texts would be taken for parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

@@ -1,8 +1,8 @@
-"""Reads AgentDojo runs, in which assistants face prompt injection with or without a defence.
+"""Reads AgentDojo runs, which test assistants against prompt injection, with or without a defence.
 
-The first message is the user's request. A defence may add messages with the user's role, such as the repeated request
-or a reason for a refusal. It may also put marks around every result and announce them in its system prompt. The result
-is then the text between the marks.
+The first message is the user's request. A defence may add messages with the user's role, such as the repeated request.
+It may also put symbols around every result and announce them in the system prompt. The result is then the text between
+the symbols.
 """
 
 import re
@@ -25,13 +25,13 @@ FORMAT = "agentdojo"
 
 
 class DojoMessage(ChatMessage, gc=False):
-    """A chat message. If it is a result, it contains its call."""
+    """A chat message. A result includes its call."""
 
     tool_call: ToolCall | None = None
 
 
 class DojoRun(Struct, gc=False):
-    """A task run under one attack, or under none."""
+    """A task's run with one attack, or without an attack."""
 
     messages: list[DojoMessage]
     suite_name: str
@@ -79,7 +79,7 @@ def _run(source: Source, record: Record) -> Trajectory:
 
 
 def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
-    """Yield the messages as chat messages, without anything that a defence added."""
+    """Yield the messages as chat messages, without additions by a defence."""
     marks: list[str] = []
     has_asked = False
     for message in messages:
@@ -95,7 +95,7 @@ def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
 
 
 _MARK = re.compile(r"(?<![^\s`'\"])[^\w\s`'\".,;:!?-]{2,8}(?![^\s`'\".,;:!?])")
-"""Matches isolated symbols in a system prompt."""
+"""Matches single symbols in a system prompt."""
 
 
 def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
@@ -108,7 +108,7 @@ def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
     closing = next((mark for mark in marks if text.endswith(mark)), "")
     if opening and closing and len(text) >= len(opening) + len(closing):
         message.content = text = text.removeprefix(opening).removesuffix(closing)
-    # If the call failed, the model sees the error instead of the content.
+    # If the call fails, the model sees the error instead of the content.
     if message.error and not text:
         message.content = message.error
     return message

@@ -1,4 +1,4 @@
-"""Reads chat messages in OpenAI's format, with the variations that are common in logs."""
+"""Reads chat messages in OpenAI's format and its common variants."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ class Function(Struct, gc=False):
 
 
 class ToolCall(Struct, gc=False):
-    """A tool call, either in OpenAI's format with a `function` or in a flat one."""
+    """A tool call, either OpenAI's with a `function`, or a flat one."""
 
     id: Id = None
     function: Function | str | None = None
@@ -44,18 +44,18 @@ class ToolCall(Struct, gc=False):
     custom: dict[str, Any] | None = None
     requestor: str | None = None
     refused: bool = False
-    """Whether the call was refused before it ran. `bylaw log export` writes this field and the next four."""
+    """Whether the call was refused before it was executed. `bylaw log export` writes this field and the next four."""
     approved: Any = None
-    """The reviewer's approval. Values in another form are ignored."""
+    """The reviewer's approval. Values in a different form are ignored."""
     looked_up: Any = None
     card: Any = None
-    """The card that the user saw instead of the call."""
+    """The card shown to the user instead of the call."""
     vouched: Any = None
-    """The host's context from this call on."""
+    """The host's new context, starting with this call."""
 
 
 class ChatMessage(Struct, gc=False):
-    """A message of any role. All other fields are skipped without decoding."""
+    """A message of any role. Other fields are skipped."""
 
     role: str | None = None
     content: Any = None
@@ -76,25 +76,25 @@ class ChatMessage(Struct, gc=False):
     output: Any = None
     input: Any = None
     action: Any = None
-    """The action of a built-in tool in the Responses API. Patches have `operation` instead."""
+    """The action of a built-in tool in the Responses API. Patches have an `operation` instead."""
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     created_at: Any = None
     captured: bool = True
-    """False for a result or message if its content was not recorded."""
+    """False if a message or result was recorded without its content."""
     refused: Any = None
-    """For a failed result, whether the tool did nothing. This field and the next three come from `bylaw log export`."""
+    """For a failed result, whether the tool had no effect. `bylaw log export` writes this field and the next three."""
     turn: int | None = None
-    """The turn, if the order of messages does not imply it."""
+    """The turn, if the order of messages does not show it."""
     confirmation: Any = None
-    """The user's answer to a card that the host displayed."""
+    """The user's answer to a card."""
     handover: Any = None
-    """The host's context after another principal takes over."""
+    """The host's new context after a change of principal."""
 
     @property
     def told_time(self) -> Any:
-        """The time as the log writes it, if recorded."""
+        """The time in the log's own format, if recorded."""
         told = self.time if self.time is not None else self.timestamp
         return told if told is not None else self.created_at
 
@@ -103,10 +103,10 @@ _WITHOUT_CALLS = frozenset(("system", "developer", "tool", "function"))
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
-    """Add messages to the transcript. `result_id` is the field that holds the id of a result's call."""
+    """Add messages to the transcript. `result_id` is the field with the id of a result's call."""
     by_id = result_id == "id"
     batch = False
-    # A tau2 run and its world have different clocks.
+    # A tau2 run and its world use different clocks.
     timed = not by_id
     for position, message in enumerate(without_copies(messages)):
         role = message.role
@@ -134,7 +134,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 _call(transcript, call, by, agent)
             if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
-            # This is an item from the Responses API. The calls that follow belong to the same turn.
+            # An item from the Responses API. The calls after it are in the same turn.
             batch = by == "agent" and message.type == "message"
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
@@ -149,13 +149,13 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
 
 
 def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
-    """Add a message with text content: words, the user's answer to a card, or a handover."""
+    """Add a message with text, the user's answer to a card, or a new principal."""
     text, agent = cast("str", message.content), message.agent or ""
     turn, time = transcript.turn, transcript.time
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
         transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
     elif by == "user" and message.confirmation is None and message.handover is not None:
-        # Even if the context cannot be read, earlier messages are not from the new principal.
+        # Even if the context is unreadable, earlier messages are not from the new principal.
         context: dict[str, Any] = _as(message.handover, dict[str, Any]) or {}
         transcript.events.append(Message("user", "", turn, agent, time, handover=context))
     elif by == "user" and (message.captured or message.confirmation is not None):
@@ -166,7 +166,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
 
 
 def _as(recorded: Any, type: Any) -> Any:
-    """Convert a recorded value, or return None if it has another type."""
+    """Convert a recorded value. Return None if its type is wrong."""
     try:
         return None if recorded is None else msgspec.convert(recorded, type)
     except msgspec.ValidationError:
@@ -177,7 +177,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     name, arguments = name_and_arguments(call)
     if not name:
         raise Malformed("a tool call has no name")
-    # The author of the message makes the call, even if `requestor` says otherwise.
+    # The author of the message makes the call, regardless of `requestor`.
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)
@@ -207,8 +207,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # If the message names no call, its parts may be results. If the message names one, each part may be text from the
-    # tool.
+    # If the message names no call, its parts may be results. Otherwise, its parts may be the tool's text.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -217,7 +216,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
     error: Any = message.error if message.is_error is None else message.is_error
     complaint: Any = message.error
     if content in (None, "") and complaint.__class__ is dict:
-        # A failed call may have an error instead of content.
+        # A failed call may have an error and no content.
         content = complaint.get("message", content)
     transcript.answer(
         content,
@@ -226,14 +225,14 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         "user" if message.requestor == "user" else "agent",
         agent,
         None if error is None else bool(error),
-        # Empty text is a result. Missing content means that the content was not recorded.
+        # Empty text is a result. Missing content was not recorded.
         message.captured and (content is not None or error is not None),
         message.refused if isinstance(message.refused, bool) else None,
     )
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
-    """Add content in parts: text, tool calls (agent), tool results (user), or calls with their results."""
+    """Add content in parts: text, an agent's calls, a user message's results, or calls with their results."""
     agent = message.agent or ""
     content: Any = message.content
     parts: list[Any] = content if content.__class__ is list else [content]
@@ -252,7 +251,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
             refused = each.refused or None
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error, refused=refused)
         if answers:
-            # The agent saw the result before the part that follows.
+            # The agent saw the result before the next part.
             transcript.begin_turn()
             answers.clear()
 
@@ -269,7 +268,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
         else:
             answer()
             if by == "agent":
-                # An unreadable part of an agent's message is an error, because it may be a call.
+                # An unreadable part of an agent's message may be a call, so it is an error.
                 check_parts([part], f"message {position}")
                 if is_own_data(part):
                     transcript.leave_out("agent", agent)
@@ -283,9 +282,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form. Streams include the arguments in only one of the two
-    forms.
-    """
+    """Whether one of `calls` is the same call in another form. Streams may omit the arguments from one form."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -309,14 +306,14 @@ def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """Return arguments as an object. If they are something else, the object is empty."""
+    """Return arguments as an object. The object is empty if they have another type."""
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
 _ITEM_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call", "tool_call", "tool_use"))
 _ITEM_ANSWERS = frozenset(("function_call_output", "custom_tool_call_output", "tool_call_output", "tool_result"))
 _ITEM_ACTIONS = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
-"""Calls to a model's built-in tools, if the host runs these tools."""
+"""Calls to a model's built-in tools that the host runs."""
 SILENT_ITEMS = frozenset(
     (
         *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
@@ -325,16 +322,16 @@ SILENT_ITEMS = frozenset(
         *("additional_tools",),
     )
 )
-"""Items without words or calls to check: thoughts, and calls that the provider itself ran."""
+"""Items without words or calls to check, such as thoughts and the provider's own calls."""
 ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
 
 
 _FAILED_ITEM = "An error occurred while running the tool. Please try again."
-"""The text that the Agents SDK returns if a tool raised an exception. Its items have no error flag."""
+"""The text from the Agents SDK after a tool raised an exception. The item has no error flag."""
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
-    """Add an item from the Responses API. Consecutive calls belong to the same turn."""
+    """Add an item from the Responses API. Consecutive calls are in the same turn."""
     kind, agent = item.type or "", item.agent or ""
     if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
         if not batch:
@@ -366,15 +363,15 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 
 
 _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
-"""Matches an id that a host may reuse in every turn, such as `1` or `call_0`."""
+"""Matches an id that a host may reuse in each turn, such as `1` or `call_0`."""
 
 
 def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """Remove copies of messages that have calls, and of those calls' results. A log with at-least-once delivery
-    contains some messages twice.
+    """Remove copies of messages with calls, and of their results. A log with at-least-once delivery may contain such
+    copies.
 
     A copy is an equal message with only results in between. Messages are not copies if their results differ, or if they
-    have no time and hosts may reuse their ids in every turn.
+    have no time and their ids may be reused.
     """
     listed = list(messages)
     copies: set[int] = set()
@@ -397,7 +394,7 @@ def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
 
 
 def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
-    # `bylaw log export` writes each message once, with its turn.
+    # `bylaw log export` writes each message only once, with its turn.
     if again.turn is not None or first != again:
         return False
     ids = _call_ids(again)

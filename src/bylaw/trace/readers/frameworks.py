@@ -1,4 +1,4 @@
-"""Reads conversations saved by LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework."""
+"""Reads saved conversations from LangChain, Pydantic AI, ADK, LlamaIndex, Claude or Agent Framework."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -25,7 +25,7 @@ class SavedTalk(Named):
     messages: list[Fields] | None = None
     events: list[Fields] | None = None
     values: Fields | None = None
-    """Holds the messages of a LangGraph state. The thread's id is in `config` or `checkpoint`."""
+    """The messages of a LangGraph state. The thread's id is in `config` or `checkpoint`."""
     config: Fields | None = None
     checkpoint: Fields | None = None
     agent: str | None = None
@@ -77,7 +77,7 @@ def _listed(talk: SavedTalk, format: str) -> list[Fields]:
 
 
 def _ids(talk: SavedTalk) -> Iterator[Any]:
-    """Yield possible ids of the conversation. The last two are LangGraph's."""
+    """Yield possible ids of the conversation. The last two are from LangGraph."""
     yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id)
     settings = (talk.config or {}).get("configurable")
     yield cast(Fields, settings).get("thread_id") if isinstance(settings, dict) else None
@@ -85,13 +85,13 @@ def _ids(talk: SavedTalk) -> Iterator[Any]:
 
 
 def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate LangChain's messages, and plain ones that an application has added."""
+    """Translate LangChain's messages, and plain messages from the application."""
     for place, message in enumerate(messages):
         yield as_chat(message, f"message {place}") if "role" in message else [chat_message(message)]
 
 
 def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate `all_messages_json()`, which has requests and responses in parts."""
+    """Translate `all_messages_json()`, with requests and responses in parts."""
     for message in messages:
         told: list[ChatMessage] = []
         texts: list[str] = []
@@ -115,7 +115,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
                 case "thinking" | "file" | "compaction" | "retry-prompt":
-                    # There is nothing to check. A `retry-prompt` without a tool comes from the library.
+                    # There is nothing to check. The library itself creates a `retry-prompt` without a tool.
                     pass
                 case kind:
                     raise Malformed(f"a part of the unknown kind `{kind}`")
@@ -125,7 +125,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the events of a session, which have Gemini contents."""
+    """Translate the events of a session. Their contents have Gemini's format."""
     for event in events:
         content = event.get("content")
         if not isinstance(content, dict) or event.get("partial"):
@@ -136,7 +136,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate chat messages in blocks. Calls are either blocks or next to the blocks."""
+    """Translate chat messages in blocks. Calls may be inside or outside the blocks."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
@@ -153,7 +153,7 @@ _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate Agent Framework messages. Text comes in pieces, and calls and results are contents."""
+    """Translate Agent Framework messages. Text, calls and results are separate contents."""
     for message in messages:
         contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
         silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
@@ -167,9 +167,7 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Translate the SDK's message objects. A message's class is in `type` or is implied by its fields, and blocks have
-    no type.
-    """
+    """Translate the SDK's message objects. `type` or the fields show a message's class. Blocks have no type."""
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")

@@ -1,4 +1,6 @@
-"""Reads Inspect logs: `.json` files (one document), and `.eval` files (a zip with one member per sample)."""
+"""Reads Inspect logs: `.json` files with one document, and `.eval` files, which are zip archives with one member per
+sample.
+"""
 
 import importlib
 import zipfile
@@ -36,7 +38,7 @@ _ATTACHMENT = "attachment://"
 
 
 class InspectEvaluation(Struct):
-    """Fields of a log that apply to all its samples."""
+    """Fields of a log that are the same for all its samples."""
 
     model: str = ""
     task: str = ""
@@ -112,7 +114,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
 
 
 def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a member's bytes. Recent logs use zstandard, which `zipfile` supports only since Python 3.14."""
+    """Return a member's bytes. Recent logs use zstandard. `zipfile` supports it only since Python 3.14."""
     info = archive.getinfo(name)
     if info.file_size > LONGEST_LINE:
         raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than the limit for a sample")
@@ -126,7 +128,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     except ImportError:
         hint = "install `zstandard`, or convert it with `inspect log convert --to json`"
         raise FormatError("this Inspect log is packed with zstandard", place=str(source.path), hint=hint) from None
-    # `ZipFile.open` refuses this compression method, so find the data after the member's header.
+    # `ZipFile.open` does not support this compression method. Find the data after the member's header.
     stream = cast(Any, archive).fp
     stream.seek(info.header_offset)
     head = stream.read(30)
@@ -171,7 +173,7 @@ def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Tr
 
 
 def _outcome(scores: dict[str, Any]) -> TaskOutcome | None:
-    """Return the outcome given by the first score that is right or wrong."""
+    """Return the outcome from the first score that is right or wrong."""
     for name, value in scores.items():
         if value in ("C", "I"):
             return TaskOutcome(value == "C", f"scores.{name}")

@@ -1,8 +1,8 @@
-"""Reads OpenAI chat, one conversation per line or in a document that lists them.
+"""Reads OpenAI chat, with one conversation per line or a list of them.
 
-Chat messages from other SDKs are translated. They are refused if they cannot be read completely. Messages from Bedrock
-and Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under `toolInvocations` or `parts`,
-several SDKs use camelCase, and LangChain keeps the provider's calls under `additional_kwargs`.
+Chat messages from other SDKs are translated. A message that cannot be read completely is refused. `parts` reads the
+parts of messages, which are different in Bedrock and Gemini. The Vercel AI SDK keeps calls in `toolInvocations` or
+`parts`. LangChain keeps the provider's calls in `additional_kwargs`.
 """
 
 from collections import deque
@@ -50,7 +50,7 @@ HARMLESS = frozenset(
         *("assistant_id", "session_id", "conversation_id"),
     )
 )
-"""Message keys that never hold words, calls or results."""
+"""Message keys that never contain words, calls or results."""
 _TOLD = frozenset(ChatMessage.__struct_fields__)
 _ALIASES = {
     "toolCalls": "tool_calls",
@@ -62,7 +62,7 @@ _ALIASES = {
     "toolName": "name",
     "tool_name": "name",
 }
-"""The names that other SDKs use for the known fields."""
+"""Other SDKs' names for the known fields."""
 _OWN = frozenset(
     (
         *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
@@ -74,7 +74,7 @@ _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
 class Named(Struct, gc=False, kw_only=True):
-    """The fields under which a record may store its conversation's id."""
+    """The fields that may contain a conversation's id."""
 
     id: Id = None
     conversation_id: Id = None
@@ -103,7 +103,7 @@ class Described(Named, gc=False, kw_only=True):
 
     @property
     def began(self) -> float | None:
-        """When the conversation began, if recorded. This time is used for messages without a time."""
+        """When the conversation started, if recorded. This is used for messages without a time."""
         told = (self.time, self.timestamp, self.start_time, self.started_at, self.created_at)
         return next((found for each in told if each is not None and (found := seconds(each)) is not None), None)
 
@@ -143,12 +143,12 @@ _request = msgspec.json.Decoder(_Request)
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
-    """Read a conversation in any dialect: an object with `messages`, or a list of messages."""
+    """Read a conversation in any dialect: an object with `messages`, or a plain list."""
     try:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    # Decode the record again as plain chat to get the error message.
+    # Decode the record as plain chat again, to get the error message.
     if listed:
         decode(_messages, raw)
         return ChatConversation(_as_chat(decode(_anything, raw)))
@@ -165,7 +165,7 @@ def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
 
 
 def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
-    """Return the conversation in a request to Gemini. Contents without a role are the user's."""
+    """Return the conversation in a request to Gemini. Contents without a role are from the user."""
     messages = _as_chat(contents, "user")
     told = {name: getattr(request, name) for name in Described.__struct_fields__}
     system = request.system_instruction or request.systemInstruction
@@ -177,9 +177,9 @@ def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
 
 
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
-    """Return the chat messages in a message of any dialect. `role` is used if the message has no role.
+    """Return the chat messages in a message of any dialect. `role` replaces a missing role.
 
-    Raises Malformed for an unknown field that may hold a call or a result.
+    Raise Malformed for an unknown field that may contain a call or a result.
     """
     if is_langchain(message):
         return [chat_message(message)]
@@ -199,7 +199,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
     if fields["role"] is None and fields.get("type") == "reasoning":
-        # The user sees neither the thoughts nor their summary.
+        # Neither the thoughts nor their summary are shown to the user.
         fields.pop("summary", None)
     given = {name: fields.pop(name) for name in _OWN if name in fields}
     is_more_said = _check(fields, place, is_silent=not any(given.values()))
@@ -221,7 +221,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """Return a message's content from all its fields. Text that only repeats the content of the parts is left out."""
+    """Return a message's content from all its fields, without text that repeats the parts."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -262,7 +262,7 @@ def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
 
 
 def _named(message: Fields, place: str) -> Fields:
-    """Rename fields to their known names. If two names stand for the same field, their values must be equal."""
+    """Rename fields to their known names. If a field occurs under two names, the values must be equal."""
     fields: Fields = {}
     for name, value in message.items():
         ours = _ALIASES.get(name, name)
@@ -288,8 +288,8 @@ def _call(call: Any) -> Any:
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
     """Whether a user's message has words in an unknown field.
 
-    For other messages, raises Malformed if an unknown field may hold a call or a result. If such a message is otherwise
-    silent (`is_silent`), words in an unknown field also raise Malformed.
+    For other messages, raise Malformed if an unknown field may contain a call or a result. If the message has no other
+    content (`is_silent`), also raise Malformed for words in an unknown field.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
@@ -329,7 +329,7 @@ _CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "F
 
 
 class Extra(Struct):
-    """The fields of a message in the format of the model's provider."""
+    """The fields of a message in the provider's format."""
 
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
@@ -389,15 +389,15 @@ def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
 
 
 MOST = 4096
-"""The number of records held back because a later record may continue them. This limits how many conversations may
-overlap.
+"""The maximum number of records to hold back because a later record may continue them. This limits how many
+conversations may overlap.
 """
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 
 
 class _Head(Named, gc=False):
-    """The fields that show whether one record continues another. Messages stay undecoded."""
+    """The fields that show whether a record continues another. Messages are not decoded."""
 
     messages: list[Raw]
     metadata: dict[str, Any] | None = None
@@ -409,7 +409,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class _Kept(Struct):
-    """A record to drop if it is the beginning of a later one."""
+    """A record to drop if a later record starts with it."""
 
     piece: Record | RecordError | None
     size: int = 0
@@ -418,7 +418,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yield the records in order, leaving out each record that is continued by a later one."""
+    """Yield the records in order, except those that a later record continues."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0
@@ -510,7 +510,7 @@ def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
 
 
 def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
-    """Return the outcome from the first of `outcome`, `success` and `reward` that is given."""
+    """Return the outcome from the first available field: `outcome`, `success` or `reward`."""
     match talk.outcome:
         case bool(good):
             return TaskOutcome(good, "outcome")
@@ -532,24 +532,24 @@ def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
 
 
 def is_full_reward(reward: float) -> bool:
-    """Whether a reward is the maximum of 1, up to rounding."""
+    """Whether a reward is the maximum of 1, allowing for rounding."""
     return reward >= 1 - 1e-6
 
 
 READING = 20
-"""The cost of reading one message, in steps."""
+"""The cost of reading one message."""
 
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
-    """Add messages in OpenAI's, Anthropic's or LangChain's format, as dicts or SDK objects, to a transcript.
+    """Add messages to a transcript. They are dicts or SDK objects in OpenAI's, Anthropic's or LangChain's format.
 
-    If any of them cannot be read, raises UsageError and adds none.
+    If a message cannot be read, raise UsageError and add none.
     """
     try:
         chat = [each for place, message in enumerate(messages) for each in _read(message, place)]
         for place, message in enumerate(chat):
             if message.role == "user" and message.agent:
-                # A message to an inner agent does not come from the user.
+                # A message to an inner agent is not from the user.
                 message.name = message.name or message.agent
             if message.role == "assistant" and message.content.__class__ is list:
                 check_parts(message.content, f"message {place}")

@@ -46,7 +46,7 @@ class OtlpSpan(Struct, rename="camel"):
 
 
 class LogRecord(Struct, rename="camel"):
-    """An event logged for a span. Earlier conventions keep messages in events."""
+    """An event in a span. Earlier conventions keep messages in events."""
 
     trace_id: str = ""
     span_id: str = ""
@@ -87,7 +87,7 @@ def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[t
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send each span once. A span without an id has no children, but it is still used.
+            # Exporters send each span once. A span without an id is used too, although it has no children.
             known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
@@ -131,7 +131,7 @@ def unflatten(has: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(node: Any) -> Any:
-    """Turn objects whose keys are all numbers into lists, and remove wrappers such as `message`."""
+    """Turn objects with only numeric keys into lists, and remove wrappers such as `message`."""
     if not isinstance(node, dict):
         return node
     inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
@@ -163,7 +163,7 @@ _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the conversations of a file. All spans are kept, because the last line may still continue a
+    """Yield the conversations of a file. All spans are kept in memory, because the last line may continue a
     conversation.
     """
     known: dict[str, KnownSpan] = {}
@@ -215,7 +215,7 @@ def _is_generation(known: KnownSpan) -> bool:
 def _is_tool(known: KnownSpan) -> bool:
     has = known.attributes
     if str(has.get("gen_ai.tool.name")).startswith("(merged"):
-        # ADK also traces parallel calls together.
+        # ADK also records a trace of parallel calls together.
         return False
     return has.get("gen_ai.operation.name") == "execute_tool" or _is_kind(has, "tool")
 
@@ -302,12 +302,12 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # ADK's spans have attributes specific to ADK, or name a class as a tool's type.
+    # ADK's spans have ADK attributes, or a class as the tool's type.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
-        # A call that raised an exception has no output, but it has an end time.
+        # A call that raised an exception has an end time but no output.
         result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
         end=_moment(known.span.end_time_unix_nano),
@@ -322,14 +322,14 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 
 def _unwrapped(content: Any) -> Any:
-    """Remove the wrapper `{"result": ...}` that ADK puts around any value that is not an object."""
+    """Remove ADK's wrapper `{"result": ...}` around values that are not objects."""
     value = read_json(content) if isinstance(content, str) and content.startswith('{"result"') else content
     inner, failed = unwrapped(value)
     return content if failed or inner is value else inner
 
 
 def _moment(nanoseconds: str | int) -> float:
-    """Convert an OTLP time to seconds. A missing time becomes 0."""
+    """Convert an OTLP time to seconds. A missing time is 0."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")

@@ -1,5 +1,5 @@
-"""Reads Parquet with one conversation per row. Messages are in OpenAI's format, as a list or JSON text (extra
-`parquet`).
+"""Reads Parquet files with one conversation per row. Messages have OpenAI's format, as a list or JSON text. Requires
+the `parquet` extra.
 """
 
 import importlib
@@ -17,13 +17,13 @@ from bylaw.trace.readers.openai import conversation
 from bylaw.trace.source import CHUNK, Source, open_bytes
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
-"""Default names for the column of messages."""
+"""Default names for the messages column."""
 ROWS = 256
-"""The number of rows held in memory at a time."""
+"""The number of rows to hold in memory."""
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
 _RECORDS = ("context", "metadata")
-"""Columns that hold objects, possibly as JSON text."""
+"""Columns with objects, which may be JSON text."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
@@ -54,7 +54,7 @@ def row_groups(source: Source) -> list[tuple[int, int]]:
 
 
 def messages_column(source: Source, names: Sequence[str]) -> str:
-    """Return the column of messages: the given one, or the first with a default name."""
+    """Return the messages column: the given one, or the first with a default name."""
     if given := source.columns.messages:
         _check(source, given, names)
         return given
@@ -114,7 +114,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """Remove null fields, because Arrow gives every struct all the fields of its type."""
+    """Remove null fields. Arrow gives every struct all fields of its type."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
-"""Reads the parts of a message: calls, results, words, and silent parts.
+"""Reads the parts of a message: calls, results, words, and other content.
 
 Every SDK names parts differently. In OpenAI and Anthropic, a part has a `type`. In Bedrock and Gemini, it has a single
-key. In the Vercel AI SDK, the type contains the tool's name, and a part may hold a call together with its result. An
-unknown part is an error and is never skipped, because it could be a call.
+key. In the Vercel AI SDK, the type includes the tool's name, and a part may contain both a call and its result. An
+unknown part could be a call, so it is an error.
 """
 
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ _BESIDE_WORDS = frozenset(
         *("experimental_providerMetadata", "providerExecuted", "name"),
     )
 )
-"""Other keys that a text part may have."""
+"""Other keys that are allowed in a text part."""
 
 
 class PartAnswer(Struct):
@@ -82,7 +82,7 @@ class PartAnswer(Struct):
 
 
 def call_in(part: Any) -> tuple[str, Any, str] | None:
-    """If a part is a call, return its tool, arguments and id, otherwise None."""
+    """Return a call's tool, arguments and id, or None if the part is not a call."""
     block = _fields(part)
     kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
@@ -106,13 +106,13 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
     if kind == "custom_tool_call":
         arguments = {"input": arguments}
     elif arguments is None and kind is None and "name" in inner:
-        # Gemini omits arguments if they are empty.
+        # Gemini omits empty arguments.
         arguments = {}
     return name, arguments, text_id(first(inner, _CALL_IDS))
 
 
 def answer_in(part: Any) -> PartAnswer | None:
-    """Return the result in a part. The part may be a call too."""
+    """Return the result in a part. The part may also be a call."""
     block = _fields(part)
     kind = block.get("type")
     if kind is None:
@@ -142,14 +142,14 @@ def answer_in(part: Any) -> PartAnswer | None:
 
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
-    """Return the results in a tool message. The list is empty unless every part is a result."""
+    """Return the results in a tool message. Return none unless every part is a result."""
     found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
 
 
 def invocation_answer(invocation: Fields) -> PartAnswer | None:
-    """Return the result in a Vercel AI SDK call, or None if there is none yet."""
+    """Return the result in a Vercel AI SDK call, or None if there is no result yet."""
     state = invocation.get("state")
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
@@ -175,7 +175,7 @@ def _keyed_answer(inner: Fields) -> PartAnswer:
 
 
 def unwrapped(content: Any) -> tuple[Any, bool | None]:
-    """Remove the wrapper around Gemini's function response. Also return whether the function failed."""
+    """Return the result of a Gemini function without its wrapper, and whether the function failed."""
     match content:
         case {"result": result} if len(cast("Fields", content)) == 1:
             return result, None
@@ -186,7 +186,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """Remove the Vercel AI SDK's wrapper from a result. Also return whether the wrapper says that the call failed."""
+    """Return a result of the Vercel AI SDK without its wrapper, and whether the wrapper reports a failure."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -200,7 +200,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """Return the words in a part. The text is empty if the part has none, and None if the part cannot be read."""
+    """Return the words in a part. Return an empty text for a part without words, and None for an unreadable part."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -224,8 +224,7 @@ def words_in(part: Any) -> str | None:
 def heard(content: Any) -> tuple[str, bool]:
     """Return the user's words, and whether they are the whole message.
 
-    Only plain text is treated as the user's words. The contents of files, pages and e-mails are not, and neither is
-    text with another person's `name`.
+    Only plain text is from the user. Files, pages, e-mails and text with another person's `name` are not.
     """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]
@@ -250,12 +249,12 @@ def is_picture_or_sound(part: Any) -> bool:
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part holds the application's own data, which is shown next to the words."""
+    """Whether a part contains the application's own data next to the words."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
 def check_parts(content: Any, place: str) -> None:
-    """Raise Malformed if a part of an agent's message has an unknown form."""
+    """Raise Malformed if a part of an agent's message has an unknown structure."""
     for at, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else [content]):
         if words_in(part) is None and call_in(part) is None and answer_in(part) is None:
             raise Malformed(f"{place} has a part that cannot be read: {named(part)} (part {at})")
@@ -271,7 +270,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may hold a call, a result or words. A number, word or date is none of these."""
+    """Whether an unknown field may contain a call, a result or words. A number, a single word or a date does not."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -281,10 +280,10 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may hold a call or a result. This is possible if the field is an object with a name and
-    another object or list, or JSON text of such an object.
+    """Whether an unknown field may contain a call or a result. If so, it is an object with a name and another object or
+    list, or such an object as JSON text.
 
-    `{"label": "refund", "score": 0.8}` is not such an object, and neither is a remark.
+    For example, `{"label": "refund", "score": 0.8}` is neither a call nor a result.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -299,7 +298,7 @@ def may_call(value: Any) -> bool:
 
 
 def has_words(value: Any) -> bool:
-    """Whether a value contains text of several words that is not a date."""
+    """Whether a value has text of several words. Dates are ignored."""
     if isinstance(value, str):
         return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
     inner = cast(
@@ -317,5 +316,5 @@ def _fields(value: Any) -> Fields:
 
 
 def _given(part: Any) -> Fields:
-    """Remove null fields, because Google's SDK writes every key."""
+    """Remove null fields. Google's SDK writes every key."""
     return {name: value for name, value in _fields(part).items() if value is not None}

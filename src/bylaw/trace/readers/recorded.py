@@ -1,4 +1,4 @@
-"""Reads the messages in spans, in any provider's format, as chat messages."""
+"""Reads messages from spans in any provider's format, as chat messages."""
 
 from typing import Any, cast
 
@@ -26,13 +26,13 @@ MessageMark = tuple[Any, ...]
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
     """Return the messages in a recorded input or output. Bare text becomes a message from `role`.
 
-    The words and calls of one turn become a single message, even if they were recorded separately.
+    The words and calls of a turn become one message, even if they were recorded separately.
     """
     return merged([each for message in _messages_in(recorded, role) for each in spread(message)])
 
 
 _CALLING = ("tool_calls", "toolCalls", "toolInvocations", "function_call", "functionCall")
-"""Keys that hold calls, with or without a message."""
+"""Keys for calls, with or without a message."""
 
 
 def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[ChatMessage]:
@@ -79,28 +79,28 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     if not may_tell(message):
         return []
     if role == "user" and not listed:
-        # These are only the variables of a prompt template. The user said something, but the words were not recorded.
+        # These are only the variables of a prompt template. The user's words were not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
 
 
 def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage:
-    """Return a message whose parts follow the GenAI conventions or Gemini."""
+    """Return a message with parts in the GenAI or Gemini format."""
     said = str(message.get("role") or role)
     return ChatMessage("assistant" if said == "model" else said, message["parts"])
 
 
 def _told(answer: PartAnswer) -> ChatMessage:
-    """Return a result contained in a message part as a separate message."""
-    # ADK puts this in its spans in place of an object that it cannot encode.
+    """Return a result in a message part as a separate message."""
+    # ADK writes this in place of an object that it cannot encode.
     told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
     told.captured = answer.content != "<not serializable>"
     return told
 
 
 def spread(message: ChatMessage) -> list[ChatMessage]:
-    """Split a message that has calls and results among its parts."""
+    """Split a message that contains both calls and results."""
     content = message.content
     if not isinstance(content, list) or message.role not in {"assistant", "user", "tool"}:
         return [message]
@@ -133,7 +133,7 @@ def spread(message: ChatMessage) -> list[ChatMessage]:
 
 
 def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Merge the calls of a turn into one message, because some histories repeat each call separately."""
+    """Merge the calls of a turn into one message, because some histories list each call separately."""
     told: list[ChatMessage] = []
     for message in messages:
         last = told[-1] if told else None
@@ -147,15 +147,15 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Return marks that are the same for two recordings of a message: one mark for each call, or one for the words if
-    there are no calls.
+    """Return marks that identify a message in different recordings. Each call has a mark. Without calls, the words have
+    one.
     """
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
         calls.append(("call", call.name, msgspec.json.encode(object_of(call.arguments), order="sorted")))
     if calls:
-        # In a history, some instrumentations omit the text that accompanies calls.
+        # Some instrumentations omit the text of messages with calls from a history.
         return calls
     content = message.content
     if isinstance(content, dict):
@@ -164,13 +164,13 @@ def marks(message: ChatMessage) -> list[MessageMark]:
 
 
 def call_mark(call: ToolCall) -> MessageMark:
-    """Return a mark that is the same for two recordings of a call, even if their ids differ."""
+    """Return a mark that identifies a call in different recordings, even with different ids."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
 
 
 def tool_arguments(recorded: Any) -> Any:
-    """Return a tool's arguments without the wrapper that a tracer adds."""
+    """Return a tool's arguments without a tracer's wrapper."""
     recorded = read_json(recorded)
     wrapping = cast(dict[str, Any], recorded) if isinstance(recorded, dict) else {}
     if wrapping.keys() == {"args", "kwargs"} and not wrapping["args"]:
@@ -179,12 +179,12 @@ def tool_arguments(recorded: Any) -> Any:
 
 
 def tool_result(recorded: Any) -> Any:
-    """Return a tool's result without the wrapper that a tracer or library adds."""
+    """Return a tool's result without the wrapper from a tracer or library."""
     return tool_outcome(recorded)[0]
 
 
 def tool_outcome(recorded: Any) -> tuple[Any, bool]:
-    """Return a tool's result, and whether the result's wrapper says that the call failed."""
+    """Return a tool's result, and whether its wrapper reports a failure."""
     value = read_json(recorded) if not isinstance(recorded, str) or recorded[:1] == "{" else recorded
     match value:
         case {"type": "tool", "content": content} | {"type": "tool", "data": {"content": content}}:
@@ -194,7 +194,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
         case {"output": output, **rest} if not rest:
             return tool_outcome(output)
         case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
-            # LlamaIndex prints a value in the blocks if it is not data.
+            # LlamaIndex prints a value in the blocks if it cannot store it as data.
             shown: Any = raw
             if not isinstance(shown, dict | list | str):
                 shown = plain_text(rest.get("blocks") or rest.get("content"))

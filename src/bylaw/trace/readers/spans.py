@@ -1,7 +1,7 @@
 """Joins spans of model calls and tool runs into conversations.
 
-Every model call repeats the history before it, so calls are merged by their common history. One conversation may have
-many traces. Traces are joined by session or, without a session, if one history continues another.
+Every model call repeats its history, so calls with a common history are merged. One conversation may have many traces.
+Traces are joined by session or, without a session, if one history continues another.
 """
 
 from collections import Counter
@@ -24,7 +24,9 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """Build a model call or tool run. If it is unreadable, return a model call with the fault, or else the reason."""
+    """Build a model call or tool run. If it is unreadable, return a model call with the error or, if its outline is
+    unreadable too, only the error.
+    """
     try:
         return make()
     except ODD as error:
@@ -36,7 +38,7 @@ def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, An
 
 
 def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
-    """Yield a span and the spans around it, from the inside out. Stop at a cycle."""
+    """Yield a span and its parents, from the inside out. Stop at a cycle."""
     visited: set[str] = set()
     while each is not None and (id := id_of(each)) not in visited:
         visited.add(id)
@@ -45,7 +47,7 @@ def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], 
 
 
 class Generation(Struct):
-    """A model call with its history and its output."""
+    """A model call with its history and output."""
 
     start: float
     history: list[ChatMessage]
@@ -56,9 +58,9 @@ class Generation(Struct):
     model: str = ""
     tools: Sequence[Any] = ()
     called: bool = False
-    """Whether the source says that the model called tools, even if it does not name the tools."""
+    """Whether the source says that the model called tools. It may not name them."""
     fault: str = ""
-    """Why the model call cannot be read. Its whole conversation then becomes an error."""
+    """Why the model call is unreadable. Its whole conversation then becomes an error."""
 
 
 class ToolRun(Struct):
@@ -76,12 +78,12 @@ class ToolRun(Struct):
 
 
 def is_instruction(message: ChatMessage) -> bool:
-    """Whether a message is an instruction from the host to the model."""
+    """Whether a message is the host's instruction to the model."""
     return message.role in {"system", "developer"}
 
 
 def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """Return the model calls that belong to their conversations, leaving out helpers and failed attempts."""
+    """Return the model calls of conversations, without helper calls and failed attempts."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -99,10 +101,10 @@ def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Ge
 
 
 def _without_helpers(group: list[Generation]) -> list[Generation]:
-    """Remove helper calls, such as those of routers or title writers, which are not part of the conversation.
+    """Remove helper calls, such as those of routers or title writers.
 
-    A helper makes no tool calls, has different instructions from the acting agent, and begins with words that appear in
-    none of the agent's histories.
+    A helper makes no tool calls. Its instructions differ from the acting agent's, and its first words are not in the
+    agent's histories.
     """
     acting = [each for each in group if _acts(each)]
     if not any(message.role == "assistant" for each in acting for message in each.history):
@@ -118,10 +120,10 @@ def _without_helpers(group: list[Generation]) -> list[Generation]:
 
 
 def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Iterator[Generation]:
-    """Remove failed attempts at a model call. If one input has several outputs, drop those that no later history
+    """Remove failed attempts at a model call. If the same input has several outputs, drop those that no later history
     continues.
 
-    If no output is continued, all are kept, unless they have the same call ids.
+    If no history continues any of them, keep all, unless they are equal and their calls have the same ids.
     """
     same: dict[object, list[Generation]] = {}
     for each in group:
@@ -184,13 +186,13 @@ def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
 
 
 class Thread(Struct):
-    """The messages that one agent has seen and sent so far."""
+    """The messages that an agent has seen and sent."""
 
     agent: str
     label: str
     seen: list[MessageMark] = field(default_factory=list[MessageMark])
     calls: set[MessageMark] = field(default_factory=set[MessageMark])
-    """Known calls that have ids."""
+    """Known calls with ids."""
 
 
 class Dialogue(Struct):
@@ -200,23 +202,23 @@ class Dialogue(Struct):
     transcript: Transcript = field(default_factory=Transcript)
     threads: list[Thread] = field(default_factory=list[Thread])
     waiting: list[ToolRun] = field(default_factory=list[ToolRun])
-    """Tool runs that no history includes yet."""
+    """Tool runs that are not yet in any history."""
     placed: set[int] = field(default_factory=set[int])
-    """Steps of the calls whose tool runs are known."""
+    """Steps of the calls with known tool runs."""
     answered: set[str] = field(default_factory=set[str])
-    """Ids of calls that are already answered by their tool runs. Later histories repeat these results."""
+    """Ids of calls with results from their tool runs. Later histories repeat these results."""
     generations: int = 0
     bare: int = 0
     """The number of model calls without captured messages."""
     hidden_calls: int = 0
-    """The number of those model calls that made tool calls, according to the source."""
+    """The number of uncaptured model calls with tool calls, according to the source."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
-    """The agent that spoke first, if its spans name it."""
+    """The first agent to speak, if its spans name it."""
 
     def add(self, generation: Generation) -> None:
-        """Add the new messages from a model call's history and its output."""
+        """Add the new messages from a model call's history and output."""
         self.generations += 1
         self.model = self.model or generation.model
         self.agent = self.agent or generation.agent
@@ -240,7 +242,7 @@ class Dialogue(Struct):
             message.agent = thread.label
             thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
         self.transcript.time = generation.start or None
-        # The history's version of a result takes precedence, because that is what the model saw.
+        # Prefer the history's version of a result, because the model saw this version.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
@@ -248,16 +250,16 @@ class Dialogue(Struct):
         thread.seen = seen
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """Return the thread that a history continues, and how much of the history the thread already contains."""
+        """Return the thread that a history continues, and how much of the history it already has."""
         same = [thread for thread in self.threads if thread.agent == agent]
-        # An agent that receives the whole conversation continues it.
+        # An agent with the whole conversation continues it.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
         best = max(same, key=lambda thread: _shared(thread.seen, told), default=None)
         if best is not None:
             shared = _shared(best.seen, told)
             if shared:
                 return best, shared
-            # With a sliding window, the history begins in the middle of the known messages.
+            # With a sliding window, the history starts in the middle of the known messages.
             for length in range(min(len(best.seen), len(told)), 0, -1):
                 if best.seen[-length:] == told[:length]:
                     return best, length
@@ -281,7 +283,7 @@ class Dialogue(Struct):
     def _is_known(self, call: ToolCall, thread: Thread) -> bool:
         if id := text_id(call.id):
             return (id, call_mark(call)) in thread.calls
-        # A call without an id is known if it repeats a call that has no result yet.
+        # A call without an id is known if it repeats a call without a result.
         name, arguments = name_and_arguments(call)
         return any(
             isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
@@ -290,7 +292,7 @@ class Dialogue(Struct):
         )
 
     def place_until(self, time: float) -> None:
-        """Place the tool runs that had ended by this time."""
+        """Add the tool runs that ended before this time."""
         for run in [run for run in self.waiting if run.end <= time]:
             self.waiting.remove(run)
             self.transcript.time = run.end or None
@@ -313,7 +315,9 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """Return the step of a tool run's call, matched by id, or else by arguments, or else the tool's first call."""
+        """Return the step of a tool run's call. Match it by id, otherwise by arguments, otherwise as the tool's first
+        call.
+        """
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)
@@ -344,9 +348,9 @@ class Dialogue(Struct):
 def weave(
     source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """Return the conversations found in model calls and tool runs, ordered by when they began.
+    """Return the conversations in model calls and tool runs, ordered by start time.
 
-    A string in the input says what could not be read.
+    A string in the input is an error.
     """
     generations: list[Generation] = []
     runs: list[ToolRun] = []
@@ -359,7 +363,7 @@ def weave(
             yield source.fault(len(generations), each)
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
-    """The last known history of each conversation that has no session."""
+    """The last known history of each conversation without a session."""
     spans: list[Generation | ToolRun] = sorted([*heard(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -387,7 +391,7 @@ def weave(
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
             continue
         if not dialogue.generations:
-            # Without captured messages, rules about messages would seem to be broken.
+            # Without captured messages, rules about messages would appear to be broken.
             yield source.fault(position, f"conversation `{key}`: only tool runs were recorded, without a model call")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
@@ -399,8 +403,8 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """Return the conversation that this history continues, or an empty string. Only a conversation that contains an
-    answer can be continued.
+    """Return the conversation that this history continues, or an empty string. A conversation without an answer cannot
+    be continued.
     """
     told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):

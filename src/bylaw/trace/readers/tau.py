@@ -37,7 +37,7 @@ _RESPOND = "respond"
 
 
 class WrittenAction(Struct):
-    """The agent's text after the mark."""
+    """The agent's text, after the mark."""
 
     name: str
     arguments: dict[str, object]
@@ -47,15 +47,15 @@ _ACTION = msgspec.json.Decoder(WrittenAction)
 
 
 def is_react(messages: Sequence[ChatMessage]) -> bool:
-    """Whether calls are written as text: an action in one message, and its output in another."""
+    """Whether calls are written as text: the action in one message and the output in the next."""
     return not any(message.tool_calls or message.role == "tool" for message in messages) and any(
         _action(asked) is not None and _answer(answered) is not None for asked, answered in pairwise(messages)
     )
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """Yield the messages, with actions turned into calls and outputs turned into results. Thoughts are left out,
-    because users do not see them.
+    """Yield the messages, with calls for actions and results for outputs. Thoughts are left out, because users do not
+    see them.
     """
     is_asked = False
     for message in messages:
@@ -69,7 +69,7 @@ def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
         elif answer is not None:
             yield ChatMessage("tool", answer)
         elif message.role == "assistant" and isinstance(message.content, str):
-            # The benchmark sends text that it cannot parse to the user.
+            # The benchmark passes text that it cannot parse to the user.
             yield ChatMessage("assistant", message.content.rpartition(_MARK)[2].strip())
         else:
             yield message
@@ -101,7 +101,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """Yield the messages in the ticks, in order. Consecutive chunks from one speaker form one message."""
+    """Yield the messages in the ticks in order. Consecutive chunks from one speaker are one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -149,14 +149,14 @@ class Environment(Struct):
 
 
 class Info(Struct):
-    """Fields of a tau2 file that apply to all its simulations."""
+    """Fields of a tau2 file that are the same for all its simulations."""
 
     agent_info: dict[str, Any] | None = None
     environment_info: Environment | None = None
 
 
 class TauResults(Struct):
-    """A tau2 file. Simulations are decoded one by one, or are separate files in a folder."""
+    """A tau2 file. Simulations are decoded one by one. They may be separate files in a folder."""
 
     simulations: list[Raw] | None = None
     info: Info | None = None
@@ -164,7 +164,7 @@ class TauResults(Struct):
     simulation_index: Raw = _ABSENT
     messages: Raw = _ABSENT
     ticks: Raw = _ABSENT
-    """This field and `messages` are for a file with a single simulation."""
+    """This field and `messages` are for a file with one simulation."""
 
 
 class RewardInfo(Struct):
@@ -189,9 +189,9 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the runs in a tau1 file, which have no ids, or the simulations in a tau2 file.
+    """Yield the runs in a tau1 file or the simulations in a tau2 file. The runs have no ids.
 
-    Simulations may also come one per line, in a list, or in separate files.
+    Simulations may also be on separate lines, in a list, or in separate files.
     """
     if found.format == "tau1":
         pieces = source.wanted(records(source, found.layout))
@@ -205,7 +205,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
-        # A run that failed to start gets an empty list, because a run without any list would count as compliant.
+        # A run that failed to start gets an empty list. Without a list, it would appear to be compliant.
         raise Malformed("it contains neither `traj` nor `messages`")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
@@ -218,7 +218,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 
 _ERRORS = ("Error: ", "Unknown action ")
-"""tau1 has no error flag. The text of a failure starts with one of these."""
+"""tau1 has no error flag. A failed result starts with one of these texts."""
 
 
 Piece = tuple[Info, Record | RecordError]

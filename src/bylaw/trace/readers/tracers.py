@@ -1,6 +1,6 @@
-"""Reads exports from Langfuse and LangSmith: rows from their APIs, from blob storage, or from SDK batches.
+"""Reads exports from Langfuse and LangSmith: rows from their APIs, blob storage or SDK batches.
 
-A later row with the same id completes the earlier one.
+A later row completes an earlier one with the same id.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,10 +24,10 @@ Row = dict[str, Any]
 Rows = dict[str, Row]
 _OBJECT = msgspec.json.Decoder(Row)
 _OBSERVATIONS = ("data", "batch", "observations", "traces")
-"""Keys that hold lists of rows in a Langfuse export."""
+"""Keys for lists of rows in a Langfuse export."""
 _RUNS = ("runs", "post", "patch", "child_runs", "data")
-"""Keys that hold lists of rows in a LangSmith export."""
-# A patch has only the id of a run and its new fields.
+"""Keys for lists of rows in a LangSmith export."""
+# A patch has only a run's id and its new fields.
 _OF_A_RUN = (*_RUNS, "run_type", "trace_id", "dotted_order", "parent_run_id", "outputs", "end_time")
 _EVENTS = frozenset(("generation", "span", "event", "tool", "agent", "observation"))
 _START = ("startTime", "start_time", "timestamp")
@@ -36,11 +36,11 @@ _TRACE = ("traceId", "trace_id")
 _PARENT = ("parentObservationId", "parent_observation_id", "parent_run_id")
 _SESSION = ("sessionId", "session_id")
 _THREAD = ("thread_id", "session_id", "conversation_id")
-"""Names for the conversation in the metadata of a LangSmith run. The run's own `session_id` is its project."""
+"""Names for the conversation in a LangSmith run's metadata. The run's own `session_id` is its project."""
 
 
 class _Export(Struct):
-    """All rows of a file. They are kept because the last line may still continue a conversation."""
+    """All rows of a file. The last line may still continue a conversation."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
@@ -115,7 +115,7 @@ def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
             told.add(_trace(row))
         elif kind == "TOOL":
             yield export.read(what, row, _observed_tool)
-    # An export that has only traces still has the traces' inputs and outputs.
+    # If an export has only traces, their inputs and outputs are still available.
     for id, row in export.traces.items():
         if id not in told:
             yield export.read(f"trace `{id}`", {**row, "traceId": id}, _observed_generation)

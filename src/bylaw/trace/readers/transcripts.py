@@ -1,4 +1,4 @@
-"""Reads transcripts and JSON streams from Claude Code. They have one message per line, each with the session's id."""
+"""Reads transcripts and JSON streams from Claude Code. Each line is a message with its session's id."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -19,7 +19,7 @@ _KINDS = {"user", "assistant", "system", "result", "summary", "stream_event"}
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yield the sessions of a file. All lines are kept, because the last line may still continue a session."""
+    """Yield the sessions of a file. All lines are kept in memory, because the last line may continue a session."""
     sessions: dict[str, Transcript] = {}
     first: dict[str, Record] = {}
     seen: set[str] = set()
@@ -37,7 +37,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
         transcript = sessions.setdefault(session, Transcript())
         first.setdefault(session, record)
         turn = str(cast(dict[str, Any], line["message"]).get("id") or "")
-        # A turn is streamed block by block. Lines with the same message id form one turn.
+        # A turn is streamed block by block. Lines with the same message id are one turn.
         goes_on = message.role == "assistant" and turn != "" and said.get(session) == turn
         before = transcript.turn
         follow([message], transcript)
@@ -65,7 +65,7 @@ def _message(line: dict[str, Any]) -> ChatMessage | None:
 
 
 def _join(transcript: Transcript, turn: int) -> None:
-    """Move the events of the last line to the turn before it."""
+    """Move the events of the last line to the previous turn."""
     for at in range(len(transcript.events) - 1, -1, -1):
         event = transcript.events[at]
         if getattr(event, "turn", turn) != transcript.turn:
